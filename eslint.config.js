@@ -6,7 +6,7 @@ import tseslint from 'typescript-eslint';
 
 /** What each folder of src may import from its siblings. A folder that is not named here may import nothing. */
 const base = ['schema', 'errors', 'text', 'platform', 'config'];
-const world = [...base, 'driver', 'transcripts', 'audit', 'workspace'];
+const world = [...base, 'driver', 'keeper', 'transcripts', 'audit', 'workspace'];
 const layers = {
   schema: [],
   errors: [],
@@ -15,6 +15,7 @@ const layers = {
   config: ['schema', 'errors', 'platform'],
   'scripted-model': [],
   driver: base,
+  keeper: base,
   transcripts: base,
   store: base,
   audit: base,
@@ -26,7 +27,7 @@ const layers = {
   fleet: [...world, 'store', 'engine', 'views', 'mcp', 'transports'],
   hub: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'fleet'],
   cli: [...world, 'store', 'engine', 'views', 'mcp', 'transports', 'fleet', 'hub', 'scripted-model'],
-  bin: ['errors', 'platform', 'config', 'cli'],
+  bin: ['errors', 'platform', 'config', 'keeper', 'cli'],
 };
 
 const zones = Object.entries(layers).map(([layer, allowed]) => ({

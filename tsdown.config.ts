@@ -81,6 +81,16 @@ const builds: UserConfig[] = [
   },
 ];
 
+// One file without dependencies, which may outlive the version that it came with.
+builds.push({
+  ...common,
+  name: 'keeper',
+  entry: { keeper: 'src/bin/keeper.ts' },
+  dts: false,
+  sourcemap: false,
+  deps: { onlyBundle: [] },
+});
+
 // Its own build: sharing chunks with the command would split the command into more files to load at its start.
 if (existsSync('src/index.ts')) {
   builds.push({

@@ -7,5 +7,7 @@ const keeper = new Keeper({ stateDir, socket });
 process.on('SIGHUP', () => undefined);
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => void keeper.end());
-process.on('uncaughtException', (error) => keeper.warn(`the keeper met an unexpected error: ${error.stack ?? error.message}`));
+process.on('uncaughtException', (error) =>
+  keeper.warn(`the keeper met an unexpected error: ${error.stack ?? error.message}`),
+);
 await keeper.listen();

@@ -303,6 +303,13 @@ export const SETTINGS_TABLE = {
     scope: 'hub',
     meaning: 'Key that signs the notifications sent to a URL; set it as a variable.',
   }),
+  keepFor: setting({
+    kind: duration,
+    default: 900_000,
+    scope: 'hub',
+    meaning:
+      'How long sessions go on without a hub, for example after it was killed, before their processes are ended.',
+  }),
   pushHosts: setting({
     kind: httpsHosts,
     default: [],

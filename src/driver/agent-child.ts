@@ -1,11 +1,16 @@
-import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
 import { PARENT_VARIABLE } from '../platform/ancestors.ts';
-import type { HeldProcess, Preparation } from '../platform/held-process.ts';
+import type {
+  HeldChild,
+  OutputPosition,
+  ProcessHome,
+  RunOwner,
+  Starter,
+  StartedChild,
+} from '../platform/process-home.ts';
 import { ObjectLines } from './object-lines.ts';
-import type { ProcessOwner } from '../platform/process-owner.ts';
 import { StderrTail } from './stderr-tail.ts';
 
 /** How long a process may take to exit after its message stream ended, before it is killed. */
@@ -13,24 +18,31 @@ const EXIT_GRACE_MS = 2_000;
 
 /** The OS side of a Claude Code process: its markers, its last stderr lines, its exit. */
 export class AgentChild {
-  readonly runId = randomUUID();
-  readonly #owner: ProcessOwner;
+  readonly runId: string;
+  readonly #owner: ProcessHome;
   readonly #stderr = new StderrTail();
   /** Resolves when there is a process. */
   readonly spawned: Promise<void>;
   #markSpawned: () => void = () => undefined;
-  #child: ChildProcess | undefined;
+  #child: HeldChild | undefined;
   #stopping: Promise<void> | undefined;
 
-  readonly #preparation: Preparation;
+  readonly #starter: Starter;
 
-  static async prepare(owner: ProcessOwner): Promise<AgentChild> {
-    return new AgentChild(owner, await owner.prepare());
+  static async prepare(owner: ProcessHome, whose: RunOwner): Promise<AgentChild> {
+    const runId = randomUUID();
+    return new AgentChild(owner, runId, await owner.prepare(runId, whose));
   }
 
-  private constructor(owner: ProcessOwner, preparation: Preparation) {
+  /** One that runs already. */
+  static adopted(owner: ProcessHome, run: string, started: StartedChild): AgentChild {
+    return new AgentChild(owner, run, { start: () => started, discard: () => undefined });
+  }
+
+  private constructor(owner: ProcessHome, runId: string, starter: Starter) {
     this.#owner = owner;
-    this.#preparation = preparation;
+    this.runId = runId;
+    this.#starter = starter;
     this.spawned = new Promise((resolve) => (this.#markSpawned = resolve));
   }
 
@@ -40,6 +52,20 @@ export class AgentChild {
 
   get alive(): boolean {
     return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Where it stands in its output, if that outlives this server. */
+  get position(): OutputPosition | undefined {
+    return this.#child?.position;
+  }
+
+  /** The number of the line that a message came in, if lines are numbered. */
+  takeLine(message: object): number | undefined {
+    return this.#child?.takeLine?.(message);
+  }
+
+  processed(line: number): void {
+    this.#child?.processed?.(line);
   }
 
   get stderr(): string {
@@ -57,7 +83,7 @@ export class AgentChild {
   }
 
   spawn({ command, args, cwd, env }: SpawnOptions): SpawnedProcess {
-    const { child, stdin } = this.#preparation.start({ command, args, cwd, env });
+    const { child, stdin } = this.#starter.start({ command, args, cwd, env });
     this.#child = child;
     this.#markSpawned();
     if (child.pid !== undefined) this.#owner.spawned(this.runId, child.pid);
@@ -67,7 +93,7 @@ export class AgentChild {
     // A process that dies while being written to; its end is reported by its exit.
     stdin.on('error', () => undefined);
     child.once('exit', () => this.#owner.exited(this.runId));
-    child.on('error', (error) => {
+    child.on('error', (error: Error) => {
       this.#stderr.add(error.message);
     });
     // The SDK (0.3.325) waits for the exit of a process that will never say anything again; remove this when it no
@@ -80,7 +106,7 @@ export class AgentChild {
 
   /** Ends the process and everything it started. Idempotent, and safe to call at any time. */
   stop(): Promise<void> {
-    this.#preparation.discard();
+    this.#starter.discard();
     return (this.#stopping ??= this.#owner.stopRun(this.runId, this.pid));
   }
 
@@ -98,7 +124,7 @@ export class AgentChild {
 }
 
 /** With only objects on its output. */
-function asTheSdkSeesIt({ child, stdin }: HeldProcess, stray: (text: string) => void): SpawnedProcess {
+function asTheSdkSeesIt({ child, stdin }: StartedChild, stray: (text: string) => void): SpawnedProcess {
   const stdout = child.stdout.pipe(new ObjectLines(stray));
   return new Proxy(child as unknown as SpawnedProcess, {
     get(_child, name) {

@@ -5,7 +5,7 @@ import type { AgentChild } from './agent-child.ts';
 import type { Translation } from './agent-signal.ts';
 import { InputQueue } from './input-queue.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
-import type { ProcessOwner } from '../platform/process-owner.ts';
+import type { OutputPosition, ProcessHome } from '../platform/process-home.ts';
 import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
 import { mirrorOptions, type TranscriptMirror } from './transcript-mirror.ts';
@@ -21,6 +21,8 @@ export interface AgentLaunch extends SpareTemplate {
   lease?: LaunchLease | undefined;
   /** For a session that another machine may have to continue. */
   mirror?: TranscriptMirror | undefined;
+  /** The operator's rules that it is launched under, for a server that finds the process later. */
+  rules?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface LaunchLease {
@@ -65,13 +67,13 @@ export class AgentProcess {
   readonly spawned: Promise<void>;
   /** Settles when the exit has been reported to the listener. */
   readonly gone: Promise<void>;
-  readonly #owner: ProcessOwner;
+  readonly #owner: ProcessHome;
   #stopping: Promise<void> | undefined;
   #ended = false;
 
   constructor(
     sdk: Sdk,
-    owner: ProcessOwner,
+    owner: ProcessHome,
     launch: AgentLaunch,
     listener: AgentListener,
     child: AgentChild,
@@ -92,6 +94,11 @@ export class AgentProcess {
     this.spawned = Promise.race([this.#child.spawned, this.gone]);
   }
 
+  /** How much of its output has been dealt with, where another server could read on. */
+  get position(): OutputPosition | undefined {
+    return this.#child.position;
+  }
+
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -105,6 +112,11 @@ export class AgentProcess {
   setLent(lent: boolean): void {
     if (lent) this.#owner.lend(this.#child.runId);
     else this.#owner.unlend(this.#child.runId);
+  }
+
+  /** Resolves when Claude Code has answered that it is ready: requests that it waits for have been asked by then. */
+  async ready(): Promise<void> {
+    await this.#query.initializationResult();
   }
 
   send(text: string, messageId: string): void {
@@ -182,8 +194,10 @@ export class AgentProcess {
     let error: string | undefined;
     try {
       for await (const message of this.#query) {
+        const line = this.#child.takeLine(message);
         if (this.#mirror) await this.#mirrored(this.#mirror, message);
         this.#listener.onMessage(translate(message));
+        if (line !== undefined) this.#child.processed(line);
       }
     } catch (thrown) {
       error = messageOf(thrown);

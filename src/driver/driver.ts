@@ -4,7 +4,7 @@ import { AgentChild } from './agent-child.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
 import { bundledClaudeCode, onlyBundledProgram } from './bundled-claude-code.ts';
 import { checkTakesPromptsVerbatim } from './program-version.ts';
-import type { ProcessOwner } from '../platform/process-owner.ts';
+import type { ProcessHome, StartedChild } from '../platform/process-home.ts';
 import type { SpareTemplate } from './spare-agent.ts';
 import { SpareKeeper } from './spare-keeper.ts';
 
@@ -24,12 +24,12 @@ function withoutProgram({ options }: AgentLaunch): boolean {
 
 /** Starts Claude Code processes. Loads the SDK for the first one, or earlier when idle. */
 export class Driver {
-  readonly #owner: ProcessOwner;
+  readonly #owner: ProcessHome;
   #sdk: Promise<typeof import('@anthropic-ai/claude-agent-sdk')> | undefined;
   #keeper: SpareKeeper | undefined;
   #preloading: NodeJS.Timeout | undefined;
 
-  constructor(owner: ProcessOwner) {
+  constructor(owner: ProcessHome) {
     this.#owner = owner;
   }
 
@@ -51,13 +51,22 @@ export class Driver {
     return this.#keeper?.reserve(template) ?? randomUUID();
   }
 
+  /** Continues a process that an earlier server started. */
+  async adopt(started: StartedChild, run: string, launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {
+    const sdk = await this.#load();
+    const child = AgentChild.adopted(this.#owner, run, started);
+    // The transcript of a new session is not fetched from anywhere; what the process was told at its start stays.
+    return new AgentProcess(sdk, this.#owner, { ...launch, history: { kind: 'new' } }, listener, child);
+  }
+
   async launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {
     const { pathToClaudeCodeExecutable: program, verbatimPrompts } = launch.options;
     if (verbatimPrompts === true && program !== undefined) await checkTakesPromptsVerbatim(program, launch.env);
     const sdk = await this.#load();
     // A spare was started without a mirror.
     const claimed = launch.mirror ? undefined : await this.#keeper?.claim(launch);
-    const child = claimed?.child ?? (await AgentChild.prepare(this.#owner));
+    const child =
+      claimed?.child ?? (await AgentChild.prepare(this.#owner, { session: launch.sessionId, rules: launch.rules }));
     try {
       const process = new AgentProcess(sdk, this.#owner, launch, listener, child, claimed);
       if (launch.mirror) await process.spawned;

@@ -4,7 +4,7 @@ import type { CanUseTool, ClaimOptions, Query, SpareProcess } from '@anthropic-a
 import type { SessionOptions } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
 import { InputQueue } from './input-queue.ts';
-import type { ProcessOwner } from '../platform/process-owner.ts';
+import type { ProcessHome } from '../platform/process-home.ts';
 import { launchOptions } from './sdk-options.ts';
 
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
@@ -40,19 +40,19 @@ const SET_BY_CLAIM = new Set([
 export class SpareAgent {
   readonly sessionId = randomUUID();
   readonly #template: SpareTemplate;
-  readonly #owner: ProcessOwner;
+  readonly #owner: ProcessHome;
   #child: AgentChild | undefined;
   #process: SpareProcess | undefined;
   #canUseTool: CanUseTool | undefined;
 
-  constructor(owner: ProcessOwner, template: SpareTemplate) {
+  constructor(owner: ProcessHome, template: SpareTemplate) {
     this.#template = template;
     this.#owner = owner;
   }
 
   async warm(sdk: Sdk): Promise<void> {
     const { options, env, managedSettings } = this.#template;
-    const child = await AgentChild.prepare(this.#owner);
+    const child = await AgentChild.prepare(this.#owner, { session: this.sessionId });
     this.#child = child;
     this.#process = await sdk.prewarm({
       options: {

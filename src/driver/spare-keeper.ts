@@ -1,12 +1,12 @@
 import { freemem } from 'node:os';
 import { messageOf } from '../errors/errors.ts';
 import type { AgentLaunch } from './agent-process.ts';
-import type { ProcessOwner } from '../platform/process-owner.ts';
+import type { ProcessHome } from '../platform/process-home.ts';
 import { SpareAgent, type ClaimedSpare, type SpareTemplate } from './spare-agent.ts';
 
 export interface SpareKeeperOptions {
   readonly loadSdk: () => Promise<typeof import('@anthropic-ai/claude-agent-sdk')>;
-  readonly owner: ProcessOwner;
+  readonly owner: ProcessHome;
   readonly template: SpareTemplate;
   readonly debug: (line: string) => void;
   readonly freeMemory?: () => number;

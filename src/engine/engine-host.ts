@@ -4,6 +4,8 @@ import { findGitBash } from '../config/git-bash.ts';
 import { claudeConfigDir, type Host } from '../config/host.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
+import type { KeptProcesses, KeptRunOffer } from '../keeper/kept-processes.ts';
+import type { ProcessHome } from '../platform/process-home.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
@@ -14,7 +16,7 @@ import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
-import type { EngineServices, FleetLease, SessionArchive, TranscriptMirrors } from './ports.ts';
+import type { EngineServices, FleetLease, KeptAgents, SessionArchive, TranscriptMirrors } from './ports.ts';
 import { startWarnings } from './rules/start-warnings.ts';
 
 /** What an engine takes from its host program. Sessions work in `cwd` unless a directory is given. */
@@ -27,10 +29,12 @@ export interface HostContext extends Host {
   /** Where others share the archive. */
   readonly lease?: FleetLease | undefined;
   readonly transcriptMirrors?: TranscriptMirrors | undefined;
+  /** The processes that outlive this one, if any do. */
+  readonly kept?: KeptProcesses | undefined;
 }
 
 /** Which sessions the processes of this machine belong to, as far as this engine has started them. */
-export type OwnProcesses = Pick<ProcessOwner, 'sessionOfProcess' | 'sessionOfGroup'>;
+export type OwnProcesses = Pick<ProcessHome, 'sessionOfProcess' | 'sessionOfGroup'>;
 
 export interface HostedEngine {
   /** Closing it ends its sessions, their processes and the services around it. */
@@ -51,12 +55,12 @@ export interface HostedEngine {
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
 export function hostEngine(
   settings: Settings,
-  { log, archive, others, lease, transcriptMirrors, ...host }: HostContext,
+  { log, archive, others, lease, transcriptMirrors, kept, ...host }: HostContext,
 ): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
   const audit = openAudit({ path: settings.auditLog, warn });
-  const owner = new ProcessOwner({ stateDir: settings.stateDir, warn });
+  const owner = kept ?? new ProcessOwner({ stateDir: settings.stateDir, warn });
   const driver = new Driver(owner);
   const globalFile = globalClaudeFile(host);
   const engine = new Engine(settings, host.cwd, {
@@ -72,6 +76,7 @@ export function hostEngine(
     ...(others && { others }),
     ...(lease && { lease }),
     ...(transcriptMirrors && { transcriptMirrors }),
+    ...(kept && { kept: keptAgents(kept, driver) }),
     configDir,
     privatePlaces: privatePlaces(settings, configDir, host),
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',
@@ -116,6 +121,30 @@ export function hostEngine(
         keepSpare().catch((error: unknown) => log('debug', `prewarm: ${String(error)}`));
       }
     },
+  };
+}
+
+function keptAgents(kept: KeptProcesses, driver: Driver): KeptAgents {
+  const offerOf = (wanted: string): KeptRunOffer | undefined => kept.offers.find(({ run }) => run === wanted);
+  return {
+    find(sessionId) {
+      const offer = kept.offers.find(({ label }) => label.session === sessionId);
+      if (!offer) return undefined;
+      const { run, label, exit, suspect } = offer;
+      return { run, ...label, hasEnded: exit !== undefined, deaths: suspect?.deaths ?? 0 };
+    },
+    has: (pid) => kept.sessionOfProcess(pid) !== undefined,
+    async adopt({ run, after = 0 }, launch, listener) {
+      const offer = offerOf(run);
+      if (!offer) throw new Error('the process is gone');
+      const child = kept.take(offer, after);
+      return driver.adopt({ child, stdin: child.stdin }, run, launch, listener);
+    },
+    async end({ run }) {
+      const offer = offerOf(run);
+      if (offer) await kept.end(offer);
+    },
+    leave: () => kept.leave(),
   };
 }
 

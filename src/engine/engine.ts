@@ -376,16 +376,18 @@ export class Engine {
     return listMachine(this.#services.transcripts, this.policy.directories, this.#worktrees, known, query);
   }
 
-  /** Everything ends: sessions, processes, timers. Idempotent. */
-  close(): Promise<void> {
-    return (this.#closing ??= this.#close());
+  /** Everything ends: sessions, processes, timers. `keep`: processes are left to the next server. Idempotent. */
+  close(processes: 'end' | 'keep' = 'end'): Promise<void> {
+    return (this.#closing ??= this.#close(processes));
   }
 
-  async #close(): Promise<void> {
+  async #close(processes: 'end' | 'keep'): Promise<void> {
     this.#housekeeping.stop();
     this.#recall.close();
     await this.#actions.close();
-    await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
+    const { kept } = this.#services;
+    if (processes === 'keep' && kept) kept.leave();
+    else await Promise.all(this.#registry.all.map((session) => this.#closeSession(session)));
     // The audit log gets its last records once they are stored.
     const { archive, clock, release } = this.#services;
     if (archive)

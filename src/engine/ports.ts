@@ -1,6 +1,7 @@
 import type { GitBash } from '../config/git-bash.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
+import type { Decision } from '../driver/permission-ask.ts';
 import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
 import type { AuditActor, AuditKind } from '../schema/enums.ts';
 import type { LogLevel } from '../schema/setting-choices.ts';
@@ -22,6 +23,8 @@ export interface EngineServices {
     /** A warm process already has an id; a driver without one leaves the choice to the engine. */
     newSessionId?(launch: SpareTemplate): string;
   };
+  /** Processes that outlive this one, where there are any. */
+  kept?: KeptAgents;
   transcripts: TranscriptReader;
   audit: AuditTrail;
   /** What outlives this process; without it, sessions are forgotten with the process. */
@@ -51,6 +54,31 @@ export interface EngineServices {
   release?: () => Promise<void>;
 }
 
+/** Processes that an earlier server started and that are still there. */
+export interface KeptAgents {
+  find(sessionId: string): AdoptableRun | undefined;
+  /** Whether this process is one of them. */
+  has(pid: number): boolean;
+  adopt(run: AdoptableRun, launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess>;
+  /** Ends one that is not continued. */
+  end(run: AdoptableRun): Promise<void>;
+  /** From now on none is ended when this server is. */
+  leave(): void;
+}
+
+export interface AdoptableRun {
+  readonly run: string;
+  readonly session: string;
+  /** The operator's rules that it was launched under. */
+  readonly rules: Readonly<Record<string, unknown>>;
+  /** It has ended since; what it said last may be unread. */
+  readonly hasEnded: boolean;
+  /** How many servers died on the same line of its output. */
+  readonly deaths: number;
+  /** How much of its output an earlier server has dealt with; set from what is stored. */
+  readonly after?: number | undefined;
+}
+
 /** The right to run sessions that another process takes over if this one is silent for too long. */
 export interface FleetLease {
   /** Renewed so recently that no one else can have taken one. */
@@ -78,6 +106,8 @@ export interface SessionArchive {
   ownerOf(sessionId: string): Promise<string | undefined>;
   /** Most recently active first; with the ids of those that are stored but cannot be read. */
   list(query: { readonly principal?: string; readonly limit: number }): Promise<ArchivedSessions>;
+  /** What was decided on a request, as Claude Code is to be told. */
+  decisionOn(requestId: string): Promise<Decision | undefined>;
   grantAdded(grant: Grant): void;
   grantClosed(grant: Grant, end: GrantEnd): void;
 }

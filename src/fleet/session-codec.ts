@@ -1,5 +1,6 @@
 /** How the records of sessions and requests are stored, in both directions. */
 
+import type { Decision } from '../driver/permission-ask.ts';
 import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
 import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord } from '../schema/events.ts';
@@ -68,7 +69,14 @@ export function outcomeRow(request: OpenRequest, { decision, source, by }: Outco
     at: Math.trunc(at),
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ranInstead(request, decision) && { inputChanged: true }),
+    // For a process that has not heard of it when the hub ends.
+    given: asJson(decision),
   };
+}
+
+/** As Claude Code is to be told; undefined if it was stored by a version that did not keep it. */
+export function decisionOf(outcome: RequestOutcome): Decision | undefined {
+  return (outcome as { given?: Decision }).given;
 }
 
 /** Values omitted in JSON are omitted here too. */

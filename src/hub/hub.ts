@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
 import os from 'node:os';
 import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { secretsOf } from '../config/secret-variables.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { KeptProcesses } from '../keeper/kept-processes.ts';
 import { nestedIn, RIGHTS } from '../engine/rules/principal.ts';
 import type { TranscriptMirrors } from '../engine/ports.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
@@ -30,16 +33,21 @@ export interface HubContext extends HostContext {
   readonly argv: readonly string[];
   /** Where the files of the dashboard are, if it was built. */
   readonly dashboardDir: string;
+  /** The program that keeps Claude Code running without the hub; without it, sessions end with the hub. */
+  readonly keeperFile?: string | undefined;
 }
+
+/** `leave`: processes are left to the next hub. `restart`: so they are, and the service manager starts it. */
+export type StopRequest = 'stop' | 'leave' | 'restart';
 
 export interface RunningHub {
   /** Where it listens for HTTP. */
   readonly url: string;
   readonly socket: string;
   /** Resolves when an authorised client asks the hub to stop, or its service manager to restart it. */
-  readonly stopRequested: Promise<'stop' | 'restart'>;
-  /** Ends connections, sessions and processes. Idempotent. */
-  close(): Promise<void>;
+  readonly stopRequested: Promise<StopRequest>;
+  /** Ends connections and sessions, and their processes unless those are kept for the next hub. Idempotent. */
+  close(processes?: 'end' | 'keep'): Promise<void>;
 }
 
 const UNPROVEN = 'it cannot identify the process of this client, for example because it runs in another container';
@@ -49,14 +57,15 @@ const UNLIMITED_CALLERS =
 
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory already has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
-  const { version, argv, dashboardDir, ...host } = context;
+  const { version, argv, dashboardDir, keeperFile, ...host } = context;
   const startedAt = new Date().toISOString();
   const identity = { name: 'claude-code-mcp', version };
   const codes = new SignInCodes(Date.now, (hash) => {
     removeSignInPage(settings.stateDir, hash).catch((error: unknown) => host.log('warn', `hub open: ${String(error)}`));
   });
-  let requestStop: (how: 'stop' | 'restart') => void = () => undefined;
-  const stopRequested = new Promise<'stop' | 'restart'>((resolve) => (requestStop = resolve));
+  let requestStop: (how: StopRequest) => void = () => undefined;
+  const stopRequested = new Promise<StopRequest>((resolve) => (requestStop = resolve));
+  let processesAtEnd: 'end' | 'keep' = 'end';
 
   // Undone in reverse order, at the end or when a later part fails to start.
   const undo: (() => Promise<void>)[] = [];
@@ -81,22 +90,28 @@ export async function startHub(settings: Settings, context: HubContext): Promise
         requestStop('stop');
       },
     });
-    undo.push(() => storage.close());
+    undo.push(() => storage.close(processesAtEnd));
     const stateKey = await stateKeyIn(storage.store);
 
     const fleet = await joinFleet(storage);
+    const kept = keeperFile === undefined ? undefined : await openKeeper(settings, host, storage, keeperFile, stateKey);
+    undo.push(async () => {
+      if (processesAtEnd === 'keep') kept?.leave();
+      await kept?.release();
+    });
     const hosted = hostEngine(settings, {
       ...host,
+      kept,
       archive: storage.journal,
       lease: storage.lease,
       others: fleet?.others,
       transcriptMirrors: await openMirrors(settings, host, storage),
     });
     const { engine } = hosted;
-    undo.push(() => engine.close());
+    undo.push(() => engine.close(processesAtEnd));
     // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
-    await storage.restore(hosted);
+    await storage.restore(hosted, kept);
     const runner = fleet?.runCommands(engine, host.log);
     undo.push(async () => runner?.close());
 
@@ -155,6 +170,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
         case 'sign-in':
           return { reply: { ok: true, version, code: codes.issue() } };
         case 'stop':
+        case 'leave':
         case 'restart':
           requestStop(request.kind);
           // For a restart, which would otherwise lose what the hub was given.
@@ -178,10 +194,53 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     await instance.announce({ pid: process.pid, url: http.url, socket: socket.path, version });
     hosted.preload();
     let closing: Promise<void> | undefined;
-    return { url: http.url, socket: socket.path, stopRequested, close: () => (closing ??= closeAll()) };
+    return {
+      url: http.url,
+      socket: socket.path,
+      stopRequested,
+      close: (processes = 'end') => {
+        if (!closing) processesAtEnd = processes;
+        return (closing ??= closeAll());
+      },
+    };
   } catch (error) {
+    // A hub that cannot start ends nothing that another one started.
+    processesAtEnd = 'keep';
     await closeAll();
     throw error;
+  }
+}
+
+/** All that the keeper needs of the hub's environment. */
+const KEEPER_VARIABLES = ['HOME', 'TMPDIR', 'TEMP', 'TMP'];
+
+/** Undefined if there can be none: the hub then works without. */
+async function openKeeper(
+  { stateDir, keepFor }: Settings,
+  { platform, log, env }: HostContext,
+  { journal }: HubStorage,
+  program: string,
+  stateKey: string,
+): Promise<KeptProcesses | undefined> {
+  const { KeptProcesses, keeperSocket } = await import('../keeper/kept-processes.ts');
+  const place: SocketHost = { stateDir, platform, temporaryDir: os.tmpdir(), uid: process.getuid?.() };
+  const hubSocket = socketPath(place);
+  await makePrivateDirectory(hubSocket, place);
+  const kept = new KeptProcesses({
+    stateDir,
+    socket: keeperSocket(hubSocket),
+    program,
+    keepMs: keepFor,
+    env: Object.fromEntries(KEEPER_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    everStored: () => journal.everStored(),
+    log,
+  });
+  try {
+    await kept.open(createHash('sha256').update(stateKey).digest('hex').slice(0, 16));
+    return kept;
+  } catch (error) {
+    log('warn', `sessions will end with this hub: ${messageOf(error)}`);
+    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { withoutTextsOf } from '../driver/original.ts';
+import type { Decision } from '../driver/permission-ask.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/requests/grants.ts';
 import type { EngineNotice } from '../engine/notices.ts';
@@ -13,7 +14,7 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { recall } from './recall.ts';
-import { outcomeRow, recordOfRow, requestRow, sessionRow } from '../fleet/session-codec.ts';
+import { decisionOf, outcomeRow, recordOfRow, requestRow, sessionRow } from '../fleet/session-codec.ts';
 import { unfinishedOn } from '../fleet/take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
@@ -69,6 +70,8 @@ export class Journal implements SessionArchive {
   /** A request that a rule refused at once was never visible to anyone. */
   readonly #openRequests = new Set<string>();
   readonly #messages = new Set<string>();
+  /** By session, how far its process was read when everything read so far was last written. */
+  readonly #positions = new Map<string, { readonly run: string; readonly line: number }>();
   /** Sessions whose start failed: what their processes still report is not stored. */
   readonly #removed = new Set<string>();
   #engine: Engine | undefined;
@@ -159,6 +162,11 @@ export class Journal implements SessionArchive {
     return (await unfinishedOn(this.#options.store, this.#options.by.hub)).map(({ id }) => id);
   }
 
+  async decisionOn(requestId: string): Promise<Decision | undefined> {
+    const outcome = (await this.#options.store.request(requestId))?.outcome;
+    return outcome && decisionOf(outcome);
+  }
+
   grantAdded(grant: Grant): void {
     this.#add({ type: 'grant.add', grant });
   }
@@ -198,6 +206,7 @@ export class Journal implements SessionArchive {
     const { sessionId } = notice;
     // What is dropped here stays in the store.
     if (notice.kind === 'forgotten') {
+      this.#positions.delete(sessionId);
       if (this.#touched.has(sessionId)) this.#touched.set(sessionId, notice.record);
       return;
     }
@@ -285,15 +294,29 @@ export class Journal implements SessionArchive {
 
   /** Rows first: an event of an unknown session would be refused. */
   #take(): { changes: Change[]; upTo: number } {
+    const isWhole = this.#changes.length <= MAX_CHANGES;
     const rows = [...this.#touched].flatMap(([id, last]): Change[] => {
       const record = this.#engine?.record(id) ?? last;
-      return record ? [{ type: 'session.put', session: sessionRow(record, this.#options.by) }] : [];
+      if (!record) return [];
+      return [{ type: 'session.put', session: sessionRow(this.#positioned(record, isWhole), this.#options.by) }];
     });
     this.#touched.clear();
     const others = this.#changes.take(MAX_CHANGES);
     if (this.#changes.length > 0) this.#isUrgent = true;
     const upTo = this.#changes.length === 0 ? this.#noticed : this.#written;
     return { changes: [...rows, ...others], upTo };
+  }
+
+  /** How far a process was read is stored together with everything that was read, never before it. */
+  #positioned(record: SessionRecord, isWhole: boolean): SessionRecord {
+    const { position } = record.continuity;
+    if (!position) {
+      this.#positions.delete(record.id);
+      return record;
+    }
+    if (isWhole) this.#positions.set(record.id, position);
+    const stored = this.#positions.get(record.id) ?? { run: position.run, line: 0 };
+    return { ...record, continuity: { ...record.continuity, position: stored } };
   }
 
   /** Until it is stored: a write whose response was lost can simply be resent. */

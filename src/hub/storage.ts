@@ -6,6 +6,7 @@ import type { HostedEngine } from '../engine/engine-host.ts';
 import { eventLimits } from '../engine/conversation/event-log.ts';
 import type { Places } from '../engine/session/registry.ts';
 import { messageOf } from '../errors/errors.ts';
+import type { KeptProcesses } from '../keeper/kept-processes.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open-store.ts';
@@ -29,9 +30,9 @@ export interface HubStorage {
   /** Whether the store can be written; the lease tries every two seconds, even if nothing happens. */
   readonly isWritable: boolean;
   /** Continues where the last incarnation of this hub stopped. From now on everything that happens is stored. */
-  restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>): Promise<void>;
+  restore(hosted: Pick<HostedEngine, 'engine' | 'extendLease'>, kept?: KeptProcesses): Promise<void>;
   /** After the engine is closed. */
-  close(): Promise<void>;
+  close(processes: 'end' | 'keep'): Promise<void>;
 }
 
 export interface StorageOptions {
@@ -89,8 +90,10 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
     get isWritable() {
       return lease.isRenewed && journal.isReachable;
     },
-    async restore({ engine, extendLease }) {
+    async restore({ engine, extendLease }, kept) {
       journal.follow(engine);
+      extendLease(LEASE_TIMES.heldMs);
+      if (kept) await adoptAll(engine, kept, log);
       for (const id of await journal.unfinished()) {
         await engine.recall(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
       }
@@ -109,14 +112,39 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
       timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();
     },
-    async close() {
+    async close(processes) {
       for (const timer of timers) clearInterval(timer);
       await journal.close(LAST_WRITE_MS);
       await lease.close();
-      await store.releaseLease(by).catch(() => undefined);
+      // With it, other hubs would take over what still runs here.
+      if (processes === 'end') await store.releaseLease(by).catch(() => undefined);
       await store.close();
     },
   };
+}
+
+/** Continues the sessions whose processes are still there; a process of a session that is not stored is ended. */
+async function adoptAll(
+  engine: HostedEngine['engine'],
+  kept: KeptProcesses,
+  log: StorageOptions['log'],
+): Promise<void> {
+  const ended = await kept.endedAlone();
+  if (ended)
+    log(
+      'warn',
+      `no hub came back for ${String(Math.round(ended.afterMs / 60_000))} minutes, so the processes of ${String(ended.sessions.length)} session(s) were ended`,
+    );
+  await Promise.all(
+    kept.offers.map(async (offer) => {
+      const { session } = offer.label;
+      const known = await engine.recall(session).catch((error: unknown) => {
+        log('error', `session ${session}: ${messageOf(error)}`);
+        return 'unclear' as const;
+      });
+      if (known === undefined) await kept.end(offer);
+    }),
+  );
 }
 
 /**

@@ -106,7 +106,8 @@ export class Keeper {
     const reader = new FrameReader<FromHub>((frame) => {
       if (this.#hub === socket) return this.#heard(frame);
       clearTimeout(timer);
-      const why = frame.kind === 'message' && frame.message.t === 'prove' ? this.#refusal(frame.message, nonce) : 'prove first';
+      const why =
+        frame.kind === 'message' && frame.message.t === 'prove' ? this.#refusal(frame.message, nonce) : 'prove first';
       if (why === undefined) return this.#welcome(socket);
       socket.end(messageFrame({ t: 'refused', why }));
     });
@@ -232,7 +233,7 @@ export class Keeper {
       child.on('error', () => undefined);
       this.#owner.spawned(run, child.pid);
       child.once('exit', () => this.#owner.exited(run));
-      const kept = new KeptRun(run, label, held, () => undefined);
+      const kept = new KeptRun(run, label, held);
       this.#runs.set(run, kept);
       this.#tell({ t: 'spawned', run, pid: child.pid });
       if (this.#hub) kept.read(0, this.#reader);
@@ -271,7 +272,8 @@ export class Keeper {
     for (const run of this.#lent) this.#endsIfOverdue(run);
     if (this.#aloneSince === undefined) return;
     const aloneMs = uptimeMs() - this.#aloneSince;
-    const isUseless = [...this.#runs.values()].every(({ isGone }) => isGone) && aloneMs > Math.min(this.#keepMs, 30_000);
+    const isUseless =
+      [...this.#runs.values()].every(({ isGone }) => isGone) && aloneMs > Math.min(this.#keepMs, 30_000);
     if (aloneMs < this.#keepMs && !isUseless && this.#isFound()) return;
     void this.end(aloneMs);
   }

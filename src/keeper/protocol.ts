@@ -204,7 +204,7 @@ export interface KeeperFiles {
   /** What a keeper without a hub ended. */
   readonly ended: string;
   /** Held open by a hub while it connects, which shows which process it is. */
-  claim(nonce: string): string;
+  readonly claim: (nonce: string) => string;
 }
 
 export interface KeeperRecord {

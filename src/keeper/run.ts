@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import type { HeldProcess } from '../platform/held-process.ts';
+import type { StartedChild } from '../platform/process-home.ts';
 import { KeptLines, MAX_KEPT_BYTES } from './kept-lines.ts';
 import type { ExitState, KeptRunState } from './protocol.ts';
 
@@ -19,7 +19,7 @@ const LAST_WORDS_MS = 1_000;
 export class KeptRun {
   readonly id: string;
   readonly #label: string;
-  readonly #child: HeldProcess['child'];
+  readonly #child: StartedChild['child'];
   readonly #stdin: Writable;
   readonly #lines = new KeptLines();
   readonly #written = new Set<string>();
@@ -31,7 +31,7 @@ export class KeptRun {
   #seen = 0;
   #suspect: KeptRunState['suspect'];
 
-  constructor(id: string, label: string, { child, stdin }: HeldProcess, onExit: () => void) {
+  constructor(id: string, label: string, { child, stdin }: StartedChild) {
     this.id = id;
     this.#label = label;
     this.#child = child;
@@ -44,11 +44,12 @@ export class KeptRun {
       this.#deliver(this.#lines.end());
       this.#exit = { code, signal };
       this.#reader?.exit(this.id, this.#exit);
-      onExit();
     };
     // What it wrote last may not have been read by the time it exits; what it left behind may keep its output open.
     child.once('close', ended);
-    child.once('exit', (code, signal) => setTimeout(() => ended(code, signal), LAST_WORDS_MS).unref());
+    child.once('exit', (code: number | null, signal: NodeJS.Signals | null) =>
+      setTimeout(() => ended(code, signal), LAST_WORDS_MS).unref(),
+    );
   }
 
   get pid(): number | undefined {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { HeldProcesses, type Preparation } from './held-process.ts';
+import { HeldProcesses } from './held-process.ts';
 import { markerEnv } from './markers.ts';
 import { recordOwner, removeOwner } from './owner-records.ts';
 import { startTimeOf, type ProcessId } from './process-identity.ts';
+import type { ProcessHome, Starter } from './process-home.ts';
 import { RunGroups, runsInGroups } from './run-groups.ts';
 import { stopTree } from './stop-tree.ts';
 import { sweep } from './sweep.ts';
@@ -19,7 +20,7 @@ export interface ProcessOwnerOptions {
  * This server as the owner of processes: everything a session starts carries its mark, so that all of it can be found
  * and ended, by this server, by its watchdog, or by the next server's sweep.
  */
-export class ProcessOwner {
+export class ProcessOwner implements ProcessHome {
   readonly id = randomUUID();
   readonly #stateDir: string;
   readonly #warn: (line: string) => void;
@@ -51,7 +52,7 @@ export class ProcessOwner {
   }
 
   /** For a process that is about to be started. */
-  prepare(): Promise<Preparation> {
+  prepare(): Promise<Starter> {
     return this.#held.prepare();
   }
 
@@ -149,10 +150,7 @@ export class ProcessOwner {
 
   /** Ends what earlier servers left behind. */
   async sweep(): Promise<void> {
-    const { stopped, forced, problems } = await sweep({ stateDir: this.#stateDir }, this.#system);
-    if (stopped + forced > 0)
-      this.#warn(`Ended ${String(stopped + forced)} process(es) that an earlier server left behind.`);
-    for (const { path, problem } of problems) this.#warn(`${path}: ${problem}`);
+    await sweepLeftBehind(this.#stateDir, this.#warn, this.#system);
   }
 
   async release(): Promise<void> {
@@ -175,4 +173,15 @@ export class ProcessOwner {
       this.#told = problem;
     });
   }
+}
+
+/** Ends what servers that died left behind, and says so. */
+export async function sweepLeftBehind(
+  stateDir: string,
+  warn: (line: string) => void,
+  system: System = thisSystem,
+): Promise<void> {
+  const { stopped, forced, problems } = await sweep({ stateDir }, system);
+  if (stopped + forced > 0) warn(`Ended ${String(stopped + forced)} process(es) that an earlier server left behind.`);
+  for (const { path, problem } of problems) warn(`${path}: ${problem}`);
 }

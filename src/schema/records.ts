@@ -111,6 +111,10 @@ export const SessionRecord = z.object({
     actionUnderWay: ActionUnderWay.optional(),
     /** Claude Code has answered, so there is a transcript to resume. */
     hasAnswered: z.boolean(),
+    /** How the turn ended whose work was still being determined. */
+    reporting: z.enum(SESSION_STATES).optional(),
+    /** How much of its process's output is part of this record and of the events stored with it. */
+    position: z.object({ run: z.string(), line: count }).optional(),
     /** Where it starts over from if no transcript was written. */
     origin: sessionOrigin.optional(),
     /** The first event since it came from another machine: earlier changes have no checkpoints here. */

@@ -2,8 +2,10 @@
 
 import type { Client } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keeperFiles } from '../../src/keeper/protocol.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import type { ErrorCode } from '../../src/errors/errors.ts';
 import {
@@ -154,6 +156,27 @@ export class Harness extends SessionSteps {
     await this.hub.exited;
   }
 
+  /** The process that holds Claude Code for the hub, while there is one. */
+  get keeperPid(): number | undefined {
+    try {
+      const { pid } = JSON.parse(
+        readFileSync(keeperFiles(join(this.stateDir, 'claude-code-mcp')).record, 'utf8'),
+      );
+      return isRunning(pid) ? pid : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** As if the power had gone: the hub, the keeper and what it held. */
+  async killHubAndKeeper(): Promise<void> {
+    const { keeperPid } = this;
+    await this.stopHub('SIGKILL');
+    if (keeperPid === undefined) return;
+    process.kill(keeperPid, 'SIGKILL');
+    await eventually(() => !isRunning(keeperPid), { what: 'the keeper is gone' });
+  }
+
   async startServer(start: ServerStart = {}): Promise<void> {
     const { toolset, connect = true, program = builtServer() } = this.#options;
     const server = await ServerProcess.start({
@@ -214,6 +237,12 @@ export class Harness extends SessionSteps {
     const deadline = performance.now() + graceMs;
     // Scanning every process on the machine is expensive, so wait for the known ones first.
     await Promise.race([Promise.all(processes.map(({ exited }) => exited)), sleep(graceMs, undefined, { ref: false })]);
+    // A hub that was killed leaves its keeper behind; one that was stopped does not.
+    const { keeperPid } = this;
+    if (keeperPid !== undefined) {
+      process.kill(keeperPid, 'SIGTERM');
+      await eventually(() => !isRunning(keeperPid), { what: 'the keeper has ended' });
+    }
     const left = await survivors(this.#marker, deadline - performance.now());
     if (left.length > 0) await killAll(this.#marker);
     await Promise.all(processes.map(({ drained }) => drained));
@@ -234,6 +263,14 @@ export class Harness extends SessionSteps {
 
 /** Longer than the default: a machine that runs many tests at once may need it. */
 const SLOW_START = { CLAUDE_CODE_MCP_START_TIMEOUT_MS: '40000' };
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 export async function openHarness(options: HarnessOptions = {}): Promise<Harness> {
   const harness = new Harness(

@@ -19,11 +19,12 @@ export async function startInBackground(context: HubCommandContext): Promise<num
   return start(context, flagsOf(context.argv));
 }
 
-export async function stopHub({ settings }: HubCommandContext): Promise<number> {
+export async function stopHub({ settings }: HubCommandContext, options: readonly string[]): Promise<number> {
   const record = await requireHub(settings.stateDir);
   if (!record) return 1;
-  if (!(await stop(record.pid, settings.stateDir)).stopped) return 1;
-  process.stdout.write('The hub has stopped.\n');
+  const keeps = options.includes('--keep');
+  if (!(await stop(record.pid, settings.stateDir, keeps ? 'leave' : 'stop')).stopped) return 1;
+  process.stdout.write(keeps ? 'The hub has stopped; its sessions go on.\n' : 'The hub has stopped.\n');
   return 0;
 }
 
@@ -35,7 +36,7 @@ export async function restartHub(context: HubCommandContext): Promise<number> {
   if (state.kind !== 'running') return start(context, given);
   const { argv = [], isService } = state.status;
   if (isService && given.length === 0) return restartService(state.record, stateDir);
-  const { stopped, secrets } = await stop(state.record.pid, stateDir);
+  const { stopped, secrets } = await stop(state.record.pid, stateDir, 'leave');
   if (!stopped) return 1;
   return given.length > 0 ? start(context, given) : start(context, flagsOf(argv), secrets);
 }
@@ -53,9 +54,13 @@ async function restartService(record: HubRecord, stateDir: string): Promise<numb
   return 1;
 }
 
-async function stop(pid: number, stateDir: string): Promise<{ stopped: boolean; secrets?: Secrets | undefined }> {
+async function stop(
+  pid: number,
+  stateDir: string,
+  how: 'stop' | 'leave',
+): Promise<{ stopped: boolean; secrets?: Secrets | undefined }> {
   const record = await requireHub(stateDir);
-  const reply = record && (await askHub<{ secrets?: Secrets }>(record, stateDir, 'stop').catch(ignoreUnavailable));
+  const reply = record && (await askHub<{ secrets?: Secrets }>(record, stateDir, how).catch(ignoreUnavailable));
   for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await pause(LOOK_AGAIN_MS))
     if (!isAlive(pid)) return { stopped: true, secrets: reply?.secrets };
   process.stderr.write(`The hub (pid ${String(pid)}) did not stop within ${String(STOP_MS / 1000)} s.\n`);

@@ -30,27 +30,31 @@ export async function runInForeground({
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
   let exitCode = 0;
+  let processes: 'end' | 'keep' = 'end';
   try {
     // No one's project: a session works where its client says.
     const dashboardDir = path.join(path.dirname(program), 'dashboard');
+    const keeperFile = path.join(path.dirname(program), 'keeper.mjs');
     const { argv } = withoutSecrets({ argv: given, env: {} });
-    const hub = await startHub(settings, { ...host, argv, cwd: host.homedir, log, version, dashboardDir });
+    const hub = await startHub(settings, { ...host, argv, cwd: host.homedir, log, version, dashboardDir, keeperFile });
     process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);
     await new Promise<void>((resolve) => {
       for (const signal of SIGNALS) process.on(signal, () => resolve());
       void hub.stopRequested.then((how) => {
         if (how === 'restart') exitCode = START_AGAIN;
+        if (how !== 'stop') processes = 'keep';
         resolve();
       });
       process.on('uncaughtException', (error) => {
         exitCode = 1;
+        processes = 'keep';
         log('error', `stopping after an unexpected error: ${error.stack ?? error.message}`);
         resolve();
       });
       process.on('unhandledRejection', (reason) => log('debug', `unhandled rejection: ${String(reason)}`));
     });
     setTimeout(() => process.exit(exitCode), FORCE_EXIT_MS).unref();
-    await hub.close();
+    await hub.close(processes);
   } catch (error) {
     if (!(error instanceof HubRunsAlready)) throw error;
     process.stderr.write(`claude-code-mcp: ${error.message}; see "claude-code-mcp hub status".\n`);

@@ -25,7 +25,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     refusedInSession: true,
     load: async () => (await import('./background.ts')).startInBackground,
   },
-  stop: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).stopHub },
+  stop: { options: ['--keep'], refusedInSession: true, load: async () => (await import('./background.ts')).stopHub },
   restart: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).restartHub },
   status: { options: ['--json'], refusedInSession: false, load: async () => (await import('./status.ts')).showStatus },
   logs: {

@@ -107,6 +107,11 @@ export class AgentReports {
     this.speech.turnEnds();
   }
 
+  /** An earlier server's process is still there. */
+  processContinues(backgroundTasks: number): void {
+    this.#backgroundTasks = backgroundTasks;
+  }
+
   /** Background tasks end with the process. */
   processGone(): void {
     this.#backgroundTasks = 0;

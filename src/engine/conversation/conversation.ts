@@ -125,6 +125,14 @@ export class Conversation {
     this.fail(hubStopped(this.outbox.takeUndelivered()));
   }
 
+  /** Call once, when there are listeners: the process that an earlier hub started is still there. */
+  processContinues(backgroundTasks: number): void {
+    this.decidedAway.clear();
+    this.requests.expectAll();
+    this.#reports.processContinues(backgroundTasks);
+    if (this.#underWay) this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'restart' });
+  }
+
   /** Everything still alive is waiting for answers. */
   get onlyWaits(): boolean {
     return this.state === 'waiting' && this.backgroundTasks === 0 && this.activity.onlyWaits(this.requests.all);
@@ -244,6 +252,8 @@ export class Conversation {
 
   async asked(ask: PermissionAsk): Promise<Decision> {
     this.times.heard(this);
+    const again = this.requests.reattach(ask);
+    if (again) return again;
     const lastText = this.#reports.speech.last;
     // Only an edit has anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;

@@ -77,6 +77,11 @@ export class Outbox {
     return [...this.#messages.values()].some(({ stage }) => stage !== 'started');
   }
 
+  /** What no turn has started on. */
+  get undelivered(): Message[] {
+    return [...this.#messages].flatMap(([id, { text, stage }]) => (stage === 'started' ? [] : [{ id, text }]));
+  }
+
   /** Everything, if Claude Code has not touched any of it; otherwise nothing. */
   get untouched(): Message[] {
     const messages = [...this.#messages].map(([id, message]) => ({ id, ...message }));

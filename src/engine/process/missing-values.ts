@@ -15,7 +15,8 @@ export async function bringMissing(
   given: SessionOptions,
   services: EngineServices,
 ): Promise<void> {
-  if (session.missing.length === 0) return;
+  // A process that an earlier hub started has them.
+  if (session.missing.length === 0 || session.hasProcess) return;
   const brought = missingOf(session.missing, given);
   const isBrought = (name: string): boolean =>
     name.startsWith('env.')

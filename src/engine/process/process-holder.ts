@@ -136,6 +136,31 @@ export class ProcessHolder {
     }
   }
 
+  /** Continues a process that runs already. Call it only when there is none. */
+  async adopt(attach: (listener: AgentListener) => Promise<AgentProcess>): Promise<AgentProcess> {
+    if (this.#holding.kind !== 'none') throw new DomainError('INTERNAL', 'The session already has a process.');
+    const start: Start = {
+      reported: deferred(),
+      ended: deferred(),
+      process: undefined,
+      hasReported: true,
+      complaint: undefined,
+      aborted: undefined,
+    };
+    this.#holding = { kind: 'starting', start };
+    try {
+      const process = await attach(this.#agentListener(start, 'adopted'));
+      start.process = process;
+      this.#reported(start);
+      return process;
+    } catch (error) {
+      this.#giveUp(start);
+      throw error;
+    } finally {
+      start.ended.resolve();
+    }
+  }
+
   /** Makes a start in progress fail with this error as soon as possible. */
   abortStart(error: DomainError): void {
     if (this.#holding.kind !== 'starting') return;
@@ -198,8 +223,8 @@ export class ProcessHolder {
   }
 
   /** Ignores whatever comes from a process that is no longer held, such as one that was cancelled. */
-  #agentListener(start: Start): AgentListener {
-    const idle = new IdleReports();
+  #agentListener(start: Start, process: 'new' | 'adopted' = 'new'): AgentListener {
+    const idle = new IdleReports(process === 'adopted');
     return {
       onMessage: (translation) => {
         if (!this.#holds(start)) return;
@@ -244,7 +269,12 @@ function withoutIdle(translation: Translation): Translation {
 
 /** Claude Code reports when it is idle; a version that never does is assumed to be idle after each result. */
 class IdleReports {
-  #arrive = false;
+  #arrive: boolean;
+
+  /** `areKnown`: it has reported being idle or not before. */
+  constructor(areKnown: boolean) {
+    this.#arrive = areKnown;
+  }
 
   completed(translation: Translation): Translation {
     if (this.#arrive) return translation;

@@ -1,7 +1,8 @@
-import type { AgentListener } from '../../driver/agent-process.ts';
-import { messageOf } from '../../errors/errors.ts';
+import type { AgentListener, AgentProcess } from '../../driver/agent-process.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import { withBudgetLeft } from '../rules/budget.ts';
+import type { AdoptableRun } from '../ports.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
 import { ProcessHolder, type Launched, type ProcessListener } from './process-holder.ts';
@@ -31,6 +32,7 @@ export class SessionProcess {
   readonly #services: SessionServices;
   #initTimeoutMs: number;
   #hasAnswered: boolean;
+  #isAdopted = false;
   #arrivedAt: number | undefined;
   /** Held while there is a process on a transcript that other servers could open. */
   #lock: TranscriptLock | undefined;
@@ -64,6 +66,11 @@ export class SessionProcess {
     });
   }
 
+  /** Its process was started by an earlier server. */
+  get isAdopted(): boolean {
+    return this.#isAdopted && this.holder.live !== undefined;
+  }
+
   get initTimeoutMs(): number {
     return this.#initTimeoutMs;
   }
@@ -83,6 +90,7 @@ export class SessionProcess {
 
   /** Launches a process with these options. If it does not come up, the conversation's turn ends with the reason. */
   async launch(options: SessionOptions, first: Message | undefined, occasion: Occasion): Promise<void> {
+    this.#isAdopted = false;
     try {
       await this.holder.start({
         launch: async (listener) => {
@@ -96,6 +104,20 @@ export class SessionProcess {
       this.#conversation.startFailed(error, occasion !== 'redelivery');
       throw error;
     }
+  }
+
+  /** Continues a process that an earlier server started. */
+  async adopt(options: SessionOptions, run: AdoptableRun): Promise<AgentProcess> {
+    // Resumed or not, other servers could open its transcript by now.
+    await this.#lockTranscript('again');
+    this.#isAdopted = true;
+    const asked = { sessionId: this.#id, history: this.origin, options };
+    const whole = this.streamsText ? { ...asked, options: withPartialMessages(options) } : asked;
+    return this.holder.adopt((listener) => {
+      const { adopt } = this.#services;
+      if (!adopt) throw new DomainError('INTERNAL', 'There is no keeper of processes.');
+      return adopt(run, whole, listener);
+    });
   }
 
   close(): void {

@@ -9,19 +9,21 @@ import type { Session } from '../session/session.ts';
  * Access to transcripts across processes and machines: two must not write one, and none may continue an outdated one.
  */
 export class TranscriptAccess {
-  readonly #services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors'>;
+  readonly #services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors' | 'kept'>;
   readonly #registry: Registry;
   /** Sessions that no other machine has continued since this one wrote their transcript last. */
   readonly #current = new WeakSet<Session>();
 
-  constructor(services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors'>, registry: Registry) {
+  constructor(services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors' | 'kept'>, registry: Registry) {
     this.#services = services;
     this.#registry = registry;
   }
 
   /** Throws if a process that is not ours has the session open. */
   async checkNotHeld(sessionId: string): Promise<void> {
-    const holder = await this.#services.transcripts.findHolder(sessionId, (pid) => this.#registry.hasProcess(pid));
+    const { transcripts, kept } = this.#services;
+    const isOurs = (pid: number): boolean => this.#registry.hasProcess(pid) || kept?.has(pid) === true;
+    const holder = await transcripts.findHolder(sessionId, isOurs);
     if (holder) throw heldElsewhere(sessionId, holder.pid);
   }
 

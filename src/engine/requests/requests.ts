@@ -36,8 +36,11 @@ export interface RequestListener {
 
 interface Pending {
   request: OpenRequest;
-  /** The process that asked is gone: the decision is delivered in another way. */
-  detached: boolean;
+  /**
+   * Who hears the decision. `gone`: the process that asked has ended, so the decision is delivered in another way.
+   * `expected`: it lives on and asks this server again, of which it has not heard yet.
+   */
+  asker: 'here' | 'gone' | 'expected';
   settled: AbortController;
   resolve: (decision: Decision) => void;
   /** Claude Code can no longer withdraw it. */
@@ -101,15 +104,13 @@ export class RequestBook {
     };
     const request: OpenRequest = this.#expiring(opened, timeoutMs);
     return new Promise<Decision>((resolve) => {
-      const withdraw = (): void => {
-        this.settle(request.id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
-      };
+      const withdraw = (): void => this.#withdraw(request.id);
       ask.withdrawn.addEventListener('abort', withdraw, { once: true });
       this.#pending.set(request.id, {
         request,
         settled,
         resolve,
-        detached: false,
+        asker: 'here',
         keep: () => ask.withdrawn.removeEventListener('abort', withdraw),
         cancelTimer: this.#expireIn(timeoutMs, request.id, timeoutMs),
       });
@@ -130,23 +131,51 @@ export class RequestBook {
       request: this.#expiring(openRequest(record, new AbortController().signal, settled.signal), leftMs),
       settled,
       resolve: () => undefined,
-      detached: true,
+      asker: 'gone',
       keep: () => undefined,
       cancelTimer,
     });
+  }
+
+  /** The process that asked is still there and asks again, of another server. Undefined if it is not open. */
+  reattach(ask: PermissionAsk): Promise<Decision> | undefined {
+    const pending = this.#pending.get(ask.requestId);
+    if (!pending) return undefined;
+    const withdraw = (): void => this.#withdraw(ask.requestId);
+    ask.withdrawn.addEventListener('abort', withdraw, { once: true });
+    pending.keep = () => ask.withdrawn.removeEventListener('abort', withdraw);
+    pending.asker = 'here';
+    return new Promise((resolve) => {
+      pending.resolve = resolve;
+      if (ask.withdrawn.aborted) withdraw();
+    });
+  }
+
+  /** The process that asked lives on, and asks again. */
+  expectAll(): void {
+    for (const pending of this.#pending.values()) if (!pending.request.own) pending.asker = 'expected';
+  }
+
+  /** Claude Code no longer waits for those that it has not asked for again. */
+  withdrawUnasked(): void {
+    for (const [id, { asker }] of this.#pending) if (asker === 'expected') this.#withdraw(id);
+  }
+
+  #withdraw(id: string): void {
+    this.settle(id, { behavior: 'deny', message: 'The request was withdrawn.', interrupt: true }, 'cancel');
   }
 
   /** The process that asked is gone; its requests stay open. */
   detachAll(): void {
     for (const pending of this.#pending.values()) {
       pending.keep();
-      pending.detached = true;
+      pending.asker = 'gone';
     }
   }
 
   /** Whether there is no process to hear a decision. */
   isDetached(id: string): boolean {
-    return this.#pending.get(id)?.detached === true;
+    return this.#pending.get(id)?.asker === 'gone';
   }
 
   /** The request that this settled, or `undefined` if it is unknown or already settled. */
@@ -165,7 +194,7 @@ export class RequestBook {
     this.#listener.onSettled(pending.request, {
       decision,
       source,
-      ...(pending.detached && { detached: true }),
+      ...(pending.asker === 'gone' && { detached: true }),
       ...more,
     });
     pending.settled.abort(`The request was settled (${source}).`);

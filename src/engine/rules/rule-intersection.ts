@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { RULE_KEYS } from '../../config/inherited-rules.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { commonDeciders } from '../requests/approvals.ts';
@@ -7,6 +8,27 @@ import { commonDeciders } from '../requests/approvals.ts';
 export const RULE_SETTINGS = [...RULE_KEYS, 'depth'] as const satisfies readonly (keyof Settings)[];
 
 export type RuleSettings = Pick<Settings, (typeof RULE_SETTINGS)[number]>;
+
+/** As plain data. */
+export function ruleSettingsOf(settings: RuleSettings): Record<string, unknown> {
+  return Object.fromEntries(RULE_SETTINGS.map((name) => [name, settings[name]]));
+}
+
+/** Whether everything that these rules allow is allowed by the others too. Unset values are not in the stored form. */
+export function isWithin(inner: Readonly<Record<string, unknown>>, outer: RuleSettings): boolean {
+  const unset = { allowedDirs: undefined, maxTurns: undefined, maxBudgetUsd: undefined };
+  const given = { ...outer, ...unset, ...inner } as RuleSettings;
+  const both = strictest(given, outer);
+  return isDeepStrictEqual(comparable(both), comparable(given));
+}
+
+function comparable(rules: RuleSettings): unknown {
+  const entries = RULE_SETTINGS.map((name) => {
+    const value = rules[name];
+    return [name, Array.isArray(value) ? [...(value as readonly string[])].sort() : value];
+  });
+  return entries;
+}
 
 export type Intersection = { readonly rules: RuleSettings } | { readonly refusal: string };
 

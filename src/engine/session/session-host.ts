@@ -12,6 +12,7 @@ import type { EngineNotice, NoticeStream } from '../notices.ts';
 import type { OpenConnections } from './open-connections.ts';
 import type { OwnActions } from '../requests/own-actions.ts';
 import { LOCAL } from '../rules/principal.ts';
+import { ruleSettingsOf } from '../rules/rule-intersection.ts';
 import type { Registry } from './registry.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { EngineServices } from '../ports.ts';
@@ -155,7 +156,7 @@ export class SessionHost {
 
   #newServices(): SessionServices {
     const { settings, services, registry, approvals, trail, gate, stream, rules } = this.#parts;
-    const { clock, driver, transcripts, archive, log } = services;
+    const { clock, driver, transcripts, archive, log, kept } = services;
     return {
       clock,
       eventLimits: eventLimits(settings),
@@ -168,8 +169,28 @@ export class SessionHost {
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
         session?.warnings.push(...warnings);
         const mirror = session && this.transcripts.mirrorOf(session);
-        return driver.launch({ ...asked, ...launch, lease, ...(mirror && { mirror }) }, listener);
+        return driver.launch(
+          {
+            ...asked,
+            ...launch,
+            lease,
+            ...(mirror && { mirror }),
+            ...(session && { rules: ruleSettingsOf(session.rules.settings) }),
+          },
+          listener,
+        );
       },
+      ...(kept && {
+        adopt: async (run, asked, listener) => {
+          const session = registry.find(asked.sessionId);
+          const { launches } = session?.rules ?? rules;
+          const lease = session?.mobility.lent === true ? launchLease(session, services) : undefined;
+          const { launch } = await launches.plan(asked.options, session?.worktree);
+          const mirror = session && this.transcripts.mirrorOf(session);
+          return kept.adopt(run, { ...asked, ...launch, lease, ...(mirror && { mirror }) }, listener);
+        },
+      }),
+      ...(archive && { decisionOn: (requestId) => archive.decisionOn(requestId) }),
       recordedCostUsd: (id) => transcripts.lastCostUsd(id),
       gate,
       ...(archive && { stored: () => archive.stored() }),

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { DomainError } from '../../errors/errors.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
@@ -7,11 +7,11 @@ import { accessOf } from '../rules/directory-access.ts';
 import { eventLimits } from '../conversation/event-log.ts';
 import { canMove } from './mobility.ts';
 import { isThisUser } from '../rules/principal.ts';
-import { strictest, type RuleSettings } from '../rules/rule-intersection.ts';
+import { isWithin, strictest, type RuleSettings } from '../rules/rule-intersection.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { RemoteSessions } from './remote-sessions.ts';
 import { Rules } from '../rules/rules.ts';
-import type { RecalledSession, SessionArchive } from '../ports.ts';
+import type { AdoptableRun, RecalledSession, SessionArchive } from '../ports.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
 import type { RestoredSession } from './session-types.ts';
 import type { Session } from './session.ts';
@@ -115,9 +115,40 @@ export class SessionRecall {
     if (!recalled) return undefined;
     const session = await this.#revived(recalled);
     this.#host.register(session);
-    session.takeUp();
+    await this.#takeUp(session, recalled.record);
     for (const request of session.requests) approvals.requested(session, request);
     return session;
+  }
+
+  /** With its process, if an earlier server started one and it may go on. */
+  async #takeUp(session: Session, record: SessionRecord): Promise<void> {
+    const { kept, log } = this.#parts.services;
+    const run = kept?.find(session.id);
+    if (!kept || !run) return session.takeUp();
+    const { position } = record.continuity;
+    const after = position?.run === run.run ? position.line : 0;
+    const refusal = this.#refusal(session, run);
+    if (refusal === undefined) {
+      try {
+        return await session.continueWith({ ...run, after }, record);
+      } catch (error) {
+        log('error', `session ${session.id} lost its process: ${messageOf(error)}`);
+      }
+    } else if (refusal !== '') {
+      log('warn', `the process of session ${session.id} is ended: ${refusal}`);
+      this.#parts.trail.processRefused(session, refusal);
+    }
+    await kept.end(run);
+    session.takeUp();
+  }
+
+  /** Why a process is not continued; empty if there is nothing to say about it. */
+  #refusal(session: Session, { rules, hasEnded, deaths }: AdoptableRun): string | undefined {
+    if (session.state === 'cancelled' || (session.atRest && hasEnded)) return '';
+    if (deaths > 1) return `${String(deaths)} hubs died on the same line of its output, which is set aside`;
+    // What Claude Code was told when it started cannot be taken back.
+    if (!isWithin(rules, session.rules.settings)) return 'it was started under wider rules than those of this hub';
+    return undefined;
   }
 
   /** Those that are only in the store. */
@@ -200,7 +231,8 @@ function restoredSession(recalled: RecalledSession, env: NodeJS.ProcessEnv): Res
   const { record, events, lastEventId, droppedThrough, requests, messages, grants } = recalled;
   const { totals, lastMessageAt, model, permissionMode, tools, continuity } = record;
   return {
-    state: record.state,
+    state: continuity.reporting ?? record.state,
+    lacksReport: continuity.reporting !== undefined,
     result: record.turn,
     cancellation: record.cancellation,
     reports: { events, lastEventId, droppedThrough, lastMessageAt, totals, model, permissionMode, tools },

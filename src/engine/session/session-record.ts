@@ -4,7 +4,7 @@ import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
 import type { SessionReading } from '../conversation/reading.ts';
 import { secretNamesOf } from './mobility.ts';
-import { RULE_SETTINGS } from '../rules/rule-intersection.ts';
+import { ruleSettingsOf } from '../rules/rule-intersection.ts';
 import type { Session } from './session.ts';
 
 /** Silence of this length while Claude works is worth mentioning. */
@@ -77,8 +77,12 @@ export function activityLine({ atRest, conversation }: Session): string {
 }
 
 /** What is needed to continue it in another process. */
-function continuityRecord({ conversation, launches, mobility, rules, missing }: Session): SessionRecord['continuity'] {
+function continuityRecord(session: Session): SessionRecord['continuity'] {
+  const { conversation, launches, mobility, rules, missing } = session;
+  const { position } = session.process.live ?? {};
   return {
+    ...(session.reporting && { reporting: conversation.state }),
+    ...(position && { position }),
     permissionTimeoutMs: conversation.permissionTimeoutMs,
     startTimeoutMs: launches.initTimeoutMs,
     streamsText: launches.streamsText,
@@ -87,7 +91,7 @@ function continuityRecord({ conversation, launches, mobility, rules, missing }: 
     arrivedAt: launches.arrivedAt,
     handover: [...conversation.decidedAway.lines],
     actionUnderWay: conversation.actionUnderWay,
-    rules: Object.fromEntries(RULE_SETTINGS.map((name) => [name, rules.settings[name]])),
+    rules: ruleSettingsOf(rules.settings),
     // Those not provided again since the last restart are still needed.
     secretNames: [...new Set([...secretNamesOf(conversation.setup.options), ...missing.filter(isSecretName)])],
     environment: [...new Set([...rules.ownVariables, ...missing.filter((name) => !isSecretName(name))])],

@@ -28,6 +28,11 @@ export class SessionTrail {
     this.#info = info;
   }
 
+  /** Its process was not continued by a new hub. */
+  processRefused(session: Session, why: string): void {
+    this.#record(session, 'end', 'policy', 'process', {}, why);
+  }
+
   started(session: Session, origin: SessionOrigin, prompt: string): void {
     this.#record(session, 'start', 'caller', origin.kind, { prompt: digestLine(prompt) });
   }

@@ -1,4 +1,6 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../../driver/agent-process.ts';
+import type { Decision } from '../../driver/permission-ask.ts';
+import type { AdoptableRun } from '../ports.ts';
 import type { ActionUnderWay } from '../../schema/own-action.ts';
 import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 import type { Work } from '../../schema/results.ts';
@@ -28,6 +30,14 @@ export interface SessionServices {
     launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
     listener: AgentListener,
   ): Promise<AgentProcess>;
+  /** Continues a process that an earlier server started. */
+  adopt?: (
+    run: AdoptableRun,
+    launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,
+    listener: AgentListener,
+  ) => Promise<AgentProcess>;
+  /** What was decided on a request, if it was stored. */
+  decisionOn?(requestId: string): Promise<Decision | undefined>;
   /** What a resumed or forked process counts as the cost so far. */
   recordedCostUsd(sessionId: string): Promise<number>;
   /** What leaves the session passes it. */
@@ -108,6 +118,8 @@ export interface SessionSeed {
 export interface RestoredSession extends RestoredConversation {
   readonly hasAnswered: boolean;
   readonly work: Work | undefined;
+  /** Its last turn has ended, but what it did is not known. */
+  readonly lacksReport: boolean;
   readonly movable: boolean;
   readonly arrivedAt: number | undefined;
   /** What must be provided again before it can run: variables, and options that are never stored. */

@@ -13,6 +13,7 @@ import type { SessionReading } from '../conversation/reading.ts';
 import { isAtRest, type State } from '../conversation/state.ts';
 import { lostContact } from '../conversation/turn-result.ts';
 import { deferred } from '../deferred.ts';
+import type { AdoptableRun } from '../ports.ts';
 import { NoticeStream, type AboutSession, type SessionNotice } from '../notices.ts';
 import { settledWithin } from '../patience.ts';
 import type { ProcessHolder } from '../process/process-holder.ts';
@@ -60,6 +61,8 @@ export class Session implements AskingSession {
   readonly #rewinds: SessionRewinds;
   readonly #transcriptCheck: TranscriptCheck;
   #rules: Rules;
+  /** An earlier server ended before it knew what the last turn had done. */
+  #lacksReport: boolean;
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Commands that are being carried out on it. */
   #uses = 0;
@@ -72,6 +75,7 @@ export class Session implements AskingSession {
     this.services = services;
     this.#rules = seed.rules;
     this.missing = restored?.missing ?? [];
+    this.#lacksReport = restored?.lacksReport === true;
     this.conversation = new Conversation(
       {
         ...seed,
@@ -338,8 +342,31 @@ export class Session implements AskingSession {
 
   /** Call once it is registered: nothing continues what an earlier process had started. */
   takeUp(): void {
-    if (!this.atRest) this.work.turnContinues();
+    this.#turnContinues();
     this.conversation.hubStopped();
+  }
+
+  /** Like `takeUp`, with the process that an earlier server started: it goes on as if nothing had happened. */
+  async continueWith(run: AdoptableRun, { backgroundTasks }: SessionRecord): Promise<void> {
+    this.#turnContinues();
+    this.conversation.processContinues(backgroundTasks);
+    const process = await this.launches.adopt(this.options, run);
+    // What the process was given before is not given again: its keeper remembers.
+    for (const { id, text } of this.conversation.outbox.undelivered) process.send(text, id);
+    process.ready().then(
+      () => this.conversation.requests.withdrawUnasked(),
+      () => undefined,
+    );
+  }
+
+  /** The turn goes on; one that had ended without a report is reported now. */
+  #turnContinues(): void {
+    if (!this.atRest) this.work.turnContinues();
+    else if (this.#lacksReport) {
+      this.#lacksReport = false;
+      this.work.turnContinues();
+      this.#rested();
+    }
   }
 
   /** What it needs to run again was provided. */
@@ -417,11 +444,17 @@ export class Session implements AskingSession {
 
   /** Claude Code acts on a decision at once, so it gets one that a crash cannot undo. Stopping never waits for a store. */
   async #decision(ask: PermissionAsk): Promise<Decision> {
-    const decision = await this.conversation.asked(ask);
+    const decision = (await this.#earlierDecision(ask)) ?? (await this.conversation.asked(ask));
     if (decision.behavior === 'deny' && decision.interrupt === true) return decision;
     await this.services.gate.passed(ask.withdrawn);
     if (!ask.withdrawn.aborted && !this.hasLeft) return decision;
     return { behavior: 'deny', message: 'The turn was stopped before the decision was stored.', interrupt: true };
+  }
+
+  /** A process that an earlier server started may not have heard what that server had decided and stored. */
+  async #earlierDecision({ requestId }: PermissionAsk): Promise<Decision | undefined> {
+    if (!this.launches.isAdopted || this.findRequest(requestId)) return undefined;
+    return this.services.decisionOn?.(requestId);
   }
 
   #told(event: ConversationEvent): void {

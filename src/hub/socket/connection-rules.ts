@@ -52,6 +52,7 @@ export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   retainAuditDays: 'hub',
   notify: 'hub',
   notifySecret: 'hub',
+  keepFor: 'hub',
   pushHosts: 'hub',
   remindAfter: 'hub',
   staleAfter: 'hub',

@@ -10,7 +10,7 @@ import type { HubRequestKind } from '../../schema/enums.ts';
  *   client  hello     { protocol, nonce }
  *   hub     greeting  { protocol, nonce, proof }   the client leaves if the number or the proof is wrong
  *   client  proof     { proof }
- *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'restart', pid, … }
+ *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'leave' | 'restart', pid, … }
  *   hub     reply     { ok: true, … } or { ok: false, why }
  *
  * For anything but `status` the client holds the file open that is named after the hub's nonce (`hubClaimFile`): no other
