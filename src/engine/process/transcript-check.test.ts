@@ -6,11 +6,8 @@ test('a turn that is not on disk is reported once, until a later one is', async 
   const clock = new ManualClock();
   const written = new Set(['a']);
   let missing = 0;
-  const check = new TranscriptCheck({
-    clock,
-    isWritten: async (id) => written.has(id),
-    onMissing: () => missing++,
-  });
+  const session = { id: 's', turnNotWritten: () => void missing++ };
+  const check = new TranscriptCheck(session, { clock, isWritten: async (_session, id) => written.has(id) });
   const turn = async (id: string): Promise<number> => {
     check.delivered(id);
     check.turnEnded();
@@ -26,14 +23,18 @@ test('a turn that is not on disk is reported once, until a later one is', async 
 test('a turn is not looked for while the next one runs', async () => {
   const clock = new ManualClock();
   let looks = 0;
-  const check = new TranscriptCheck({
-    clock,
-    isWritten: async () => ++looks > 0,
-    onMissing: () => undefined,
-  });
+  const session = { id: 's', turnNotWritten: () => undefined };
+  const check = new TranscriptCheck(session, { clock, isWritten: async () => ++looks > 0 });
   check.delivered('a');
   check.turnEnded();
   check.delivered('b');
   clock.advance(60_000);
   expect(looks).toBe(0);
+  // The process ends before the look is due: there is nothing to wait for any more.
+  check.turnEnded();
+  check.processEnded();
+  expect(looks).toBe(1);
+  clock.advance(60_000);
+  check.processEnded();
+  expect(looks).toBe(1);
 });

@@ -17,7 +17,7 @@ const SAID_CHARS = 200;
 export class SessionRequests extends RequestBook {
   readonly #options: () => SessionOptions;
   /** Exact calls that are allowed from now on, and who allowed them. */
-  readonly #always = new Map<string, Pick<Outcome, 'source' | 'by'>>();
+  #always: Map<string, Pick<Outcome, 'source' | 'by'>> | undefined;
 
   constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
     super(clock, listener);
@@ -44,7 +44,7 @@ export class SessionRequests extends RequestBook {
       const message = `${rule} is disallowed in this session.`;
       this.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
     }
-    const allowed = this.#always.get(exactCall(ask.toolName, ask.input));
+    const allowed = this.#always?.get(exactCall(ask.toolName, ask.input));
     // Claude Code may ask for another reason this time, one for which it offers no lasting permission.
     if (allowed && alwaysOffer(ask).kind === 'exact') {
       const { source, by } = allowed;
@@ -72,6 +72,7 @@ export class SessionRequests extends RequestBook {
   /** From now on the same call is allowed without asking anyone: the one that ran, if the answer changed it. */
   allowAlways({ ask }: OpenRequest, decision: Decision, by: Pick<Outcome, 'source' | 'by'>): void {
     if (decision.behavior === 'deny' || alwaysOffer(ask).kind !== 'exact') return;
+    this.#always ??= new Map();
     this.#always.set(exactCall(ask.toolName, decision.updatedInput ?? ask.input), by);
   }
 

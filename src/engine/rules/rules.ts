@@ -4,7 +4,7 @@ import type { SessionOptions } from '../../schema/session-options.ts';
 import { closedPlaces, USER_ACCESS, type DirectoryAccess } from './directory-access.ts';
 import { LaunchPlanner } from '../process/launch-plan.ts';
 import { Policy } from './policy.ts';
-import { areInside, strictest } from './rule-intersection.ts';
+import { areInside, ruleSettingsOf, strictest } from './rule-intersection.ts';
 import type { EngineServices } from '../ports.ts';
 import { inCheckout } from '../session/session-worktrees.ts';
 import type { Session } from '../session/session.ts';
@@ -42,6 +42,8 @@ export class Rules {
   readonly warnings: readonly string[];
   readonly access: DirectoryAccess;
 
+  #kept: Record<string, unknown> | undefined;
+
   constructor(context: ConnectionContext, services: EngineServices) {
     const { settings, cwd, baseEnv, warnings = [], access = USER_ACCESS } = context;
     this.settings = settings;
@@ -53,6 +55,12 @@ export class Rules {
     this.access = access;
     this.policy = new Policy(settings, cwd, closedPlaces(access, services.privatePlaces ?? []));
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
+  }
+
+  /** What a session keeps of them, across a restart too. */
+  get kept(): Record<string, unknown> {
+    this.#kept ??= ruleSettingsOf(this.settings);
+    return this.#kept;
   }
 
   /**

@@ -8,10 +8,10 @@ import type { RestoredSession, SessionSeed } from './session-types.ts';
 /** Options whose values are never stored: whoever continues the session in another process must provide them again. */
 export function secretNamesOf({ env, mcpServers, settings, agents }: SessionOptions): string[] {
   return [
-    ...Object.keys(env ?? {}).map((name) => `env.${name}`),
+    ...(env === undefined ? [] : Object.keys(env).map((name) => `env.${name}`)),
     ...(mcpServers === undefined ? [] : ['mcpServers']),
     ...(settings === undefined ? [] : ['settings']),
-    ...(JSON.stringify(agents ?? {}).includes('"mcpServers"') ? ['agents'] : []),
+    ...(agents !== undefined && JSON.stringify(agents).includes('"mcpServers"') ? ['agents'] : []),
   ];
 }
 

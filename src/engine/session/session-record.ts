@@ -4,7 +4,6 @@ import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
 import type { SessionReading } from '../conversation/reading.ts';
 import { secretNamesOf } from './mobility.ts';
-import { ruleSettingsOf } from '../rules/rule-intersection.ts';
 import type { Session } from './session.ts';
 
 /** Silence of this length while Claude works is worth mentioning. */
@@ -15,7 +14,8 @@ export function sessionRecord(session: Session): SessionRecord {
   const { conversation } = session;
   const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
   const { model, permissionMode, tools } = setup;
-  const options = withoutSecrets(setup.options);
+  const secretNames = secretNamesOf(setup.options);
+  const options = secretNames.length === 0 ? setup.options : withoutSecrets(setup.options);
   const work = session.work.short(activity.problems);
   const { lastToolUseId } = activity;
   return {
@@ -41,7 +41,7 @@ export function sessionRecord(session: Session): SessionRecord {
     ...(work && { work }),
     ...(lastAction && { lastAction }),
     lastMessageAt: conversation.lastMessageAt,
-    continuity: continuityRecord(session),
+    continuity: continuityRecord(session, secretNames),
   };
 }
 
@@ -77,7 +77,7 @@ export function activityLine({ atRest, conversation }: Session): string {
 }
 
 /** What is needed to continue it in another process. */
-function continuityRecord(session: Session): SessionRecord['continuity'] {
+function continuityRecord(session: Session, secretNames: string[]): SessionRecord['continuity'] {
   const { conversation, launches, mobility, rules, missing } = session;
   const { position } = session.process.live ?? {};
   return {
@@ -91,12 +91,20 @@ function continuityRecord(session: Session): SessionRecord['continuity'] {
     arrivedAt: launches.arrivedAt,
     handover: [...conversation.decidedAway.lines],
     actionUnderWay: conversation.actionUnderWay,
-    rules: ruleSettingsOf(rules.settings),
+    rules: rules.kept,
     // Those not provided again since the last restart are still needed.
-    secretNames: [...new Set([...secretNamesOf(conversation.setup.options), ...missing.filter(isSecretName)])],
-    environment: [...new Set([...rules.ownVariables, ...missing.filter((name) => !isSecretName(name))])],
+    secretNames: withMissing(secretNames, missing.filter(isSecretName)),
+    environment: withMissing(
+      rules.ownVariables,
+      missing.filter((name) => !isSecretName(name)),
+    ),
     movable: mobility.movable,
   };
+}
+
+/** Records are made for every poll, and nothing is missing in almost all of them. */
+function withMissing(names: string[], missing: readonly string[]): string[] {
+  return missing.length === 0 ? names : [...new Set([...names, ...missing])];
 }
 
 function workspaceRecord({ worktree }: Session): SessionRecord['workspace'] {

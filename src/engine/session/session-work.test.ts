@@ -3,6 +3,7 @@ import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import { fullWork, workReport, type ToolCall } from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import { deferred, type Deferred } from '../deferred.ts';
+import type { Session } from './session.ts';
 import { SessionWork, type OpenedWorkspace } from './session-work.ts';
 
 const CALL: ToolCall = {
@@ -49,9 +50,9 @@ beforeEach(() => {
     close: async () => undefined,
   };
   const opened: OpenedWorkspace = { workspace: workspace as Workspace, workReport, fullWork };
-  work = new SessionWork({
+  work = new SessionWork({} as Session, {
     clock,
-    open: async () => opened,
+    openWorkspace: async () => opened,
     othersWorked: () => shared,
     debug: () => undefined,
   });

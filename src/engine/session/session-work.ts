@@ -4,6 +4,7 @@ import type { Evidence, FullWork, ToolCall, WorkReport } from '../../workspace/r
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import type { Clock, Instant } from '../clock.ts';
 import { settledWithin } from '../patience.ts';
+import type { Session } from './session.ts';
 import { workOf } from '../conversation/work.ts';
 
 /** How long an answer waits for the report of its work. */
@@ -19,10 +20,18 @@ export interface OpenedWorkspace {
 export interface WorkServices {
   readonly clock: Clock;
   /** Missing in an engine without workspaces: nothing is reported about files then. */
-  readonly open?: (() => Promise<OpenedWorkspace>) | undefined;
+  openWorkspace?(session: Session): Promise<OpenedWorkspace>;
   /** Whether another session worked in this checkout at some time since. */
-  othersWorked(root: string, since: Instant): boolean;
+  othersWorked?(session: Session, root: string, since: Instant): boolean;
   debug(line: string): void;
+}
+
+/** What there is of it when a session is made. */
+interface WorkSeed {
+  /** A worktree that was made for the session. */
+  readonly opened?: OpenedWorkspace | undefined;
+  /** The report that an earlier process left. */
+  readonly work?: Work | undefined;
 }
 
 export interface TurnFacts {
@@ -58,24 +67,27 @@ type Phase =
   | { readonly kind: 'reporting'; readonly ended: Ended; readonly done: Promise<void>; report: Report | undefined }
   | { readonly kind: 'reported'; readonly ended: Ended; report: Report };
 
+const NO_TURN: Phase = { kind: 'none', work: undefined };
+
 export function withoutWorkspaces(): DomainError {
   return new DomainError('INTERNAL', 'This engine is configured without workspaces.');
 }
 
 /** Where a session works, and what it did there in its last turn. */
 export class SessionWork {
+  readonly #session: Session;
   readonly #services: WorkServices;
   #opening: Promise<OpenedWorkspace> | undefined;
   #opened: OpenedWorkspace | undefined;
   #phase: Phase;
   #lastMark: Mark;
 
-  /** `opened`: a worktree that was made for the session. `restored`: the report that an earlier process left. */
-  constructor(services: WorkServices, opened?: OpenedWorkspace, restored?: Work) {
+  constructor(session: Session, services: WorkServices, { opened, work }: WorkSeed = {}) {
+    this.#session = session;
     this.#services = services;
     this.#opened = opened;
     this.#opening = opened && Promise.resolve(opened);
-    this.#phase = { kind: 'none', work: restored };
+    this.#phase = work ? { kind: 'none', work } : NO_TURN;
   }
 
   /** The worktree it works in, if it has one. */
@@ -104,8 +116,8 @@ export class SessionWork {
 
   /** Nothing waits for it: the prompt is already being sent. */
   turnBegins(): void {
-    if (!this.#services.open) {
-      this.#phase = { kind: 'none', work: undefined };
+    if (!this.#services.openWorkspace) {
+      this.#phase = NO_TURN;
       return;
     }
     const turn: Turn = { mark: this.#markNow(), from: this.#services.clock.instant(), baseline: 'pending' };
@@ -124,7 +136,7 @@ export class SessionWork {
 
   /** An earlier server began the turn: its report starts from the baseline that was kept. */
   turnContinues(): void {
-    if (!this.#services.open) return;
+    if (!this.#services.openWorkspace) return;
     const mark = this.workspace().then((workspace) => workspace.lastMark());
     mark.catch((error: unknown) => this.#debug(error));
     const turn: Turn = { mark, from: this.#services.clock.instant(), baseline: 'taken' };
@@ -189,9 +201,9 @@ export class SessionWork {
   }
 
   async #open(): Promise<OpenedWorkspace> {
-    const { open } = this.#services;
-    if (!open) throw withoutWorkspaces();
-    return (this.#opened = await open());
+    const opening = this.#services.openWorkspace?.(this.#session);
+    if (!opening) throw withoutWorkspaces();
+    return (this.#opened = await opening);
   }
 
   #markNow(): Promise<Mark> {
@@ -244,7 +256,7 @@ export class SessionWork {
 
   #isShared({ from }: Turn): boolean {
     const root = this.#opened?.workspace.root;
-    return root !== undefined && this.#services.othersWorked(root, from);
+    return root !== undefined && this.#services.othersWorked?.(this.#session, root, from) === true;
   }
 
   #debug(error: unknown): void {

@@ -87,25 +87,11 @@ export class Session implements AskingSession {
         clock: services.clock,
         tell: (event) => this.#told(event),
         holds: (grant) => stillHolds(grant, this),
-        debug: (line) => services.debug(line),
+        debug: services.debug,
       },
     );
-    const { openWorkspace } = services;
-    this.work = new SessionWork(
-      {
-        clock: services.clock,
-        open: openWorkspace && (() => openWorkspace(this)),
-        othersWorked: (root, since) => services.othersWorked?.(this, root, since) === true,
-        debug: (line) => services.debug(line),
-      },
-      seed.worktree,
-      restored?.work,
-    );
-    this.#transcriptCheck = new TranscriptCheck({
-      clock: services.clock,
-      isWritten: (messageId, since) => services.isWritten(this.id, messageId, since),
-      onMissing: () => this.#turnNotWritten(),
-    });
+    this.work = new SessionWork(this, services, { opened: seed.worktree, work: restored?.work });
+    this.#transcriptCheck = new TranscriptCheck(this, services);
     if (services.onNotice)
       this.notices.subscribe((notice) => {
         if (!this.hasLeft) services.onNotice?.(this, notice);
@@ -392,6 +378,7 @@ export class Session implements AskingSession {
     await this.dispose();
     // A message may have arrived in the meantime; then there is more to log.
     if (!this.atRest) return;
+    this.#transcriptCheck.processEnded();
     this.conversation.log.pack();
     this.conversation.activity.pack();
   }
@@ -504,7 +491,8 @@ export class Session implements AskingSession {
     });
   }
 
-  #turnNotWritten(): void {
+  /** Claude Code has not written its last turn to its transcript. */
+  turnNotWritten(): void {
     const { log, activity } = this.conversation;
     log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.services.clock.wallTime());
     activity.note(NOT_WRITTEN);
