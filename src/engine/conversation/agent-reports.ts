@@ -1,5 +1,6 @@
 import type { AgentSignal } from '../../driver/agent-signal.ts';
 import type { EventBody, MessageBody, SessionEvent } from '../../schema/events.ts';
+import type { TotalsRecord } from '../../schema/records.ts';
 import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 import { Activity } from './activity.ts';
 import type { Clock } from '../clock.ts';
@@ -8,7 +9,7 @@ import { FileTrail } from '../session/file-trail.ts';
 import { SessionSetup } from './session-setup.ts';
 import { Speech } from './speech.ts';
 import type { Source } from '../requests/requests.ts';
-import { Totals, type KeptSums, type Sums } from './totals.ts';
+import { Totals, type Sums } from './totals.ts';
 
 export interface ReportsSeed {
   readonly options: SessionOptions;
@@ -22,7 +23,7 @@ export interface RestoredReports {
   readonly lastEventId: number;
   readonly droppedThrough: number;
   readonly lastMessageAt: number;
-  readonly totals: KeptSums;
+  readonly totals: TotalsRecord;
   readonly model: string | undefined;
   readonly permissionMode: PermissionMode | undefined;
   readonly tools: string[] | undefined;

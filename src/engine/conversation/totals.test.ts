@@ -126,11 +126,11 @@ test.each([
   before.add(result(0.1));
   before.spends();
   const totals = new Totals();
-  totals.restore(JSON.parse(JSON.stringify(before.kept)));
+  totals.restore(JSON.parse(JSON.stringify(before.record)));
   totals.endTurn();
   expect(totals.session).toMatchObject({ costUsd: 0.1, costUnknown: true });
   const again = new Totals();
-  again.restore(JSON.parse(JSON.stringify(totals.kept)));
+  again.restore(JSON.parse(JSON.stringify(totals.record)));
   again.beginProcess(recordedUsd, true);
   expect(again.session).toEqual(sums);
 });
@@ -141,7 +141,7 @@ test('a cost that was lost stays lost, also when a later turn was written down',
   totals.spends();
   totals.endTurn();
   const next = new Totals();
-  next.restore(totals.kept);
+  next.restore(totals.record);
   next.beginProcess(0.3, true);
   expect(next.session).toEqual({ turns: 0, costUsd: expect.closeTo(0.3, 9), costUnknown: true });
 });

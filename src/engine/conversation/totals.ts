@@ -1,19 +1,10 @@
+import type { TotalsRecord } from '../../schema/records.ts';
+
 export interface Sums {
   turns: number;
   costUsd: number;
   /** The true cost is higher: a turn whose process was killed never reported what it cost. */
   costUnknown?: true;
-}
-
-/** The sums with what is needed to go on counting in another server process. */
-export interface KeptSums extends Sums {
-  readonly call: CallSums;
-  /** The last running total that was counted. */
-  readonly countedUsd?: number;
-  /** The model was called, and what that cost has not been reported. */
-  readonly spending?: true;
-  /** Some of the cost can never be known. */
-  readonly lost?: true;
 }
 
 export interface ResultFigures {
@@ -56,7 +47,7 @@ export class Totals {
   }
 
   /** As left by an earlier server process. */
-  restore(kept: KeptSums): void {
+  restore(kept: Omit<TotalsRecord, 'costKnown'>): void {
     const { turns, costUsd, call, costUnknown, countedUsd, spending, lost } = kept;
     Object.assign(this.#session, { turns, costUsd });
     this.#call = { ...call };
@@ -67,14 +58,15 @@ export class Totals {
     this.#turnEnded = costUnknown === true;
   }
 
-  get kept(): KeptSums {
-    return {
-      ...this.session,
-      call: { ...this.#call },
-      ...(Number.isFinite(this.#counted) && { countedUsd: this.#counted }),
-      ...(this.#spending && { spending: true }),
-      ...(this.#lost && { lost: true }),
-    };
+  /** As it is stored and shown. Made for every poll, so fields are assigned instead of spread. */
+  get record(): TotalsRecord {
+    const { turns, costUsd, costUnknown } = this.session;
+    const record: TotalsRecord = { turns, costUsd, costKnown: this.#costKnown, call: { ...this.#call } };
+    if (costUnknown) record.costUnknown = true;
+    if (Number.isFinite(this.#counted)) record.countedUsd = this.#counted;
+    if (this.#spending) record.spending = true;
+    if (this.#lost) record.lost = true;
+    return record;
   }
 
   /**

@@ -9,16 +9,16 @@ import type { Session } from './session.ts';
 /** Silence of this length while Claude works is worth mentioning. */
 export const QUIET_AFTER_MS = 30_000;
 
-/** A live session as plain data. */
+/** A live session as plain data. Made for every poll: fields are assigned, since spreading each costs more than all of them. */
 export function sessionRecord(session: Session): SessionRecord {
-  const { conversation } = session;
+  const { conversation, atRest } = session;
   const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
   const { model, permissionMode, tools } = setup;
+  const { lastToolUseId, problems } = activity;
   const secretNames = secretNamesOf(setup.options);
   const options = secretNames.length === 0 ? setup.options : withoutSecrets(setup.options);
-  const work = session.work.short(activity.problems);
-  const { lastToolUseId } = activity;
-  return {
+  const work = session.work.short(problems);
+  const record: SessionRecord = {
     id: session.id,
     owner: session.owner,
     state: session.state,
@@ -27,22 +27,23 @@ export function sessionRecord(session: Session): SessionRecord {
     lastActiveAt: times.lastActiveAt,
     options,
     workspace: workspaceRecord(session),
-    ...(model !== undefined && { model }),
-    ...(permissionMode !== undefined && { permissionMode }),
-    ...(tools && { tools }),
-    totals: { ...totals.kept, costKnown: totals.costKnown },
+    totals: totals.record,
     activity: activityLine(session),
-    ...(lastToolUseId !== undefined && { lastToolUseId }),
     quietMs: times.quietMs,
     backgroundTasks: conversation.backgroundTasks,
-    ...(cancellation && { cancellation }),
-    ...(result && { turn: result }),
-    denials: result && session.atRest ? denialsOf(result.permissionDenials, activity) : [],
-    ...(work && { work }),
-    ...(lastAction && { lastAction }),
+    denials: result && atRest ? denialsOf(result.permissionDenials, activity) : [],
     lastMessageAt: conversation.lastMessageAt,
     continuity: continuityRecord(session, secretNames),
   };
+  if (model !== undefined) record.model = model;
+  if (permissionMode !== undefined) record.permissionMode = permissionMode;
+  if (tools) record.tools = tools;
+  if (lastToolUseId !== undefined) record.lastToolUseId = lastToolUseId;
+  if (cancellation) record.cancellation = cancellation;
+  if (result) record.turn = result;
+  if (work) record.work = work;
+  if (lastAction) record.lastAction = lastAction;
+  return record;
 }
 
 /** What a reader gets of a live session. */
@@ -80,6 +81,7 @@ export function activityLine({ atRest, conversation }: Session): string {
 function continuityRecord(session: Session, secretNames: string[]): SessionRecord['continuity'] {
   const { conversation, launches, mobility, rules, missing } = session;
   const { position } = session.process.live ?? {};
+  const { ownVariables } = rules;
   return {
     ...(session.reporting && { reporting: conversation.state }),
     ...(position && { position }),
@@ -93,18 +95,14 @@ function continuityRecord(session: Session, secretNames: string[]): SessionRecor
     actionUnderWay: conversation.actionUnderWay,
     rules: rules.kept,
     // Those not provided again since the last restart are still needed.
-    secretNames: withMissing(secretNames, missing.filter(isSecretName)),
-    environment: withMissing(
-      rules.ownVariables,
-      missing.filter((name) => !isSecretName(name)),
-    ),
+    secretNames: missing.length === 0 ? secretNames : union(secretNames, missing.filter(isSecretName)),
+    environment: missing.length === 0 ? ownVariables : union(ownVariables, missing.filter(isVariable)),
     movable: mobility.movable,
   };
 }
 
-/** Records are made for every poll, and nothing is missing in almost all of them. */
-function withMissing(names: string[], missing: readonly string[]): string[] {
-  return missing.length === 0 ? names : [...new Set([...names, ...missing])];
+function union(names: readonly string[], others: readonly string[]): string[] {
+  return [...new Set([...names, ...others])];
 }
 
 function workspaceRecord({ worktree }: Session): SessionRecord['workspace'] {
@@ -123,6 +121,10 @@ function withoutSecrets(options: SessionOptions): SessionOptions {
 /** The others are variables that a connection brought. */
 function isSecretName(name: string): boolean {
   return name.startsWith('env.') || ['mcpServers', 'settings', 'agents'].includes(name);
+}
+
+function isVariable(name: string): boolean {
+  return !isSecretName(name);
 }
 
 /** What Claude Code counts as denied, and what else was. */
