@@ -1,7 +1,6 @@
 import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
-import type { Role } from '../schema/enums.ts';
 import type { RequestRecord } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { ConnectedClient, FormEnd } from './requests/approvals.ts';
@@ -10,7 +9,8 @@ import { driven, type Driven, type Outcomes } from './session/elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
 import type { Policy } from './rules/policy.ts';
-import { isThisUser, RIGHTS, type Principal } from './rules/principal.ts';
+import { answersAsPerson, checkMayCommand, may, mayWithAll } from './rules/access.ts';
+import { isThisUser, type Principal } from './rules/principal.ts';
 import type { SessionReading } from './conversation/reading.ts';
 import type { RemoteSession } from './session/remote-session.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './ports.ts';
@@ -21,27 +21,12 @@ import type { ListedWorktree } from './session/session-worktrees.ts';
 import { activityLine } from './session/session-record.ts';
 import { Session } from './session/session.ts';
 
-/** What a principal must be allowed to do to have a command carried out. */
-const NEEDED: Readonly<Record<Exclude<CommandKind, 'start'>, 'read' | 'drive' | 'answer' | 'stop'>> = {
-  reply: 'drive',
-  respond: 'answer',
-  form: 'read',
-  interrupt: 'stop',
-  cancel: 'stop',
-  rewind: 'drive',
-  diff: 'read',
-  apply: 'drive',
-  discard: 'drive',
-};
-
-const REFUSED = { drive: 'change sessions', answer: 'answer requests', stop: 'stop sessions' };
-
 /** Of sessions that only the store remembers. */
 const MAX_LISTED = 100;
 
 /**
- * The engine as one client may use it, and all that is seen of it outside: commands go in, records come out. Access is
- * checked here and nowhere else: sessions of other principals do not exist for it.
+ * The engine as one client may use it, and all that is seen of it outside: commands go in, records come out. What its
+ * principal may do is decided in `rules/access.ts` and enforced here: sessions of other principals do not exist for it.
  */
 export class EngineClient {
   readonly #engine: Engine;
@@ -108,7 +93,7 @@ export class EngineClient {
 
   /** `id`: if another hub chose it and placed the session here. */
   async start(command: CommandOf<'start'>, id?: string): Promise<Driven> {
-    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
+    checkMayCommand(this.principal, command.kind);
     const request = { ...command, by: this.#connection };
     return id === undefined ? this.#engine.startPlaced(request) : driven(await this.#engine.start({ ...request, id }));
   }
@@ -121,7 +106,7 @@ export class EngineClient {
         return driven(await engine.reply({ ...command, by: this.#connection }));
       case 'respond':
         return driven(
-          this.#rights.answer === 'person'
+          answersAsPerson(this.principal)
             ? engine.respondAsPerson(sessionId, command.requestId, command.answer, this.principal)
             : engine.respond(sessionId, command.requestId, command.answer, this.#connection),
         );
@@ -157,7 +142,6 @@ export class EngineClient {
   /** Where the session is; undefined if only a worktree or a transcript is left of it, which is this user's. */
   async #allowed({ kind, sessionId }: Exclude<Command, { kind: 'start' }>): Promise<Located | undefined> {
     const located = await this.#engine.locate(sessionId);
-    const need = NEEDED[kind];
     if (!located) {
       const isOnDisk = kind === 'reply' || kind === 'diff' || kind === 'apply' || kind === 'discard';
       if (!isOnDisk || !isThisUser(this.principal)) throw unknownSession(sessionId);
@@ -165,14 +149,8 @@ export class EngineClient {
     }
     const { owner } = located;
     if (!this.#seesOwnedBy(owner)) throw unknownSession(sessionId);
-    if (need === 'read') return located;
-    const right = this.#rights[need];
-    if (right === 'none' || (right === 'own' && owner !== this.principal.id)) throw this.#mayNot(REFUSED[need]);
+    checkMayCommand(this.principal, kind, owner);
     return located;
-  }
-
-  get #rights(): (typeof RIGHTS)[Role] {
-    return RIGHTS[this.principal.role];
   }
 
   /** Its own, or those of the server. */
@@ -181,12 +159,7 @@ export class EngineClient {
   }
 
   #seesOwnedBy(owner: string): boolean {
-    return this.#rights.read === 'all' || owner === this.principal.id;
-  }
-
-  #mayNot(what: string): DomainError {
-    const { name, role } = this.principal;
-    return new DomainError('PERMISSION_DENIED', `${name} has the role ${role}, which may not ${what}.`);
+    return may(this.principal, 'read', owner);
   }
 
   // ── what is read ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +175,7 @@ export class EngineClient {
 
   /** Including those that exist only in the store. */
   async list(): Promise<SessionList> {
-    const owner = this.#rights.read === 'all' ? undefined : this.principal.id;
+    const owner = mayWithAll(this.principal, 'read') ? undefined : this.principal.id;
     const here = this.#loaded.map((session) => session.read().record);
     const { sessions, unreadable } = await this.#engine.listStored(owner, MAX_LISTED);
     return { sessions: [...here, ...sessions], unreadable };

@@ -22,7 +22,8 @@ import { OpenConnections } from './session/open-connections.ts';
 import { OwnActions, type Asked, type Performed, type Since } from './requests/own-actions.ts';
 import { settledWithin } from './patience.ts';
 import type { Policy } from './rules/policy.ts';
-import { RIGHTS, type Principal } from './rules/principal.ts';
+import { answersAsPerson } from './rules/access.ts';
+import type { Principal } from './rules/principal.ts';
 import { Registry } from './session/registry.ts';
 import { resumeToken } from './rules/resume-token.ts';
 import { describeRewind, proposeRewind, type RewindOrder, type RewindOutcome } from './session/rewind.ts';
@@ -417,7 +418,7 @@ export class Engine {
 
   /** Whether the caller may make decisions that would otherwise be a person's. */
   #decides(session: Session | undefined, by: ConnectedClient | undefined): boolean {
-    if (by && RIGHTS[by.principal.role].answer === 'person') return true;
+    if (by && answersAsPerson(by.principal)) return true;
     return this.approvals.callerDecides(session ?? { approvals: this.settings.approvals }, by);
   }
 

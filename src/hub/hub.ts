@@ -7,7 +7,8 @@ import { secretsOf } from '../config/secret-variables.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { KeptProcesses } from '../keeper/kept-processes.ts';
-import { nestedIn, RIGHTS } from '../engine/rules/principal.ts';
+import { nestedIn } from '../engine/rules/principal.ts';
+import { rolesThatMay } from '../engine/rules/access.ts';
 import type { TranscriptMirrors } from '../engine/ports.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { refusedBelowSession } from './socket/below-session.ts';
@@ -250,7 +251,7 @@ async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubStorage['
   const now = Date.now();
   return (await store.tokens()).some(
     ({ kind, role, revokedAt, expiresAt = Number.POSITIVE_INFINITY }) =>
-      kind === 'token' && RIGHTS[role].drive !== 'none' && revokedAt === undefined && expiresAt > now,
+      kind === 'token' && rolesThatMay('drive').includes(role) && revokedAt === undefined && expiresAt > now,
   );
 }
 

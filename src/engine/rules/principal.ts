@@ -1,4 +1,4 @@
-import type { PrincipalKind, Reach, Role } from '../../schema/enums.ts';
+import type { PrincipalKind, Role } from '../../schema/enums.ts';
 
 /** An actor on the engine. A session belongs to the principal that started it. */
 export interface Principal {
@@ -30,20 +30,3 @@ export function nestedIn(session: string): Principal {
 export function sessionAround({ id, kind }: Pick<Principal, 'id' | 'kind'>): string | undefined {
   return kind === 'nested' ? id.slice(NESTED_PREFIX.length) : undefined;
 }
-
-/** What a role may do with sessions. `own`: only with its own. */
-interface Rights {
-  readonly read: Exclude<Reach, 'none'>;
-  /** Start, reply, fork, rewind, apply, discard. */
-  readonly drive: Reach;
-  readonly stop: Reach;
-  /** `caller`: where the operator lets callers decide. `person`: always. */
-  readonly answer: 'none' | 'caller' | 'person';
-}
-
-export const RIGHTS: Readonly<Record<Role, Rights>> = {
-  viewer: { read: 'all', drive: 'none', stop: 'none', answer: 'none' },
-  caller: { read: 'own', drive: 'own', stop: 'own', answer: 'caller' },
-  approver: { read: 'all', drive: 'none', stop: 'all', answer: 'person' },
-  admin: { read: 'all', drive: 'all', stop: 'all', answer: 'person' },
-};

@@ -1,30 +1,30 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { callersDecide } from '../../engine/requests/approvals.ts';
-import { RIGHTS, type Principal } from '../../engine/rules/principal.ts';
+import { answersAsPerson, may, mayAnswer, mayWithAll, rolesThatMay } from '../../engine/rules/access.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { ROLES, STATES_AT_REST, type Reach, type Role } from '../../schema/enums.ts';
+import { ROLES, STATES_AT_REST, type Role } from '../../schema/enums.ts';
 import type { ApiMe, ApiSession } from '../../schema/api.ts';
 import type { StoredRequest, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 
 /*
- * What a principal sees of what is stored, and which controls are worth showing to it. Whether it may change something is
- * decided by the engine's client.
+ * What a principal sees of what is stored, and which controls are worth showing to it. What its role allows is decided in
+ * `engine/rules/access.ts`.
  */
 
 export const EVERY_ROLE: readonly Role[] = ROLES;
 /** Roles that read everything. */
-export const READERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].read === 'all');
-export const DRIVERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].drive !== 'none');
-export const STOPPERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].stop !== 'none');
-export const DECIDERS: readonly Role[] = EVERY_ROLE.filter((role) => RIGHTS[role].answer !== 'none');
+export const READERS: readonly Role[] = EVERY_ROLE.filter((role) => readsAll({ role }));
+export const DRIVERS = rolesThatMay('drive');
+export const STOPPERS = rolesThatMay('stop');
+export const DECIDERS = rolesThatMay('answer');
 
-export function readsAll({ role }: Principal): boolean {
-  return RIGHTS[role].read === 'all';
+export function readsAll(principal: Pick<Principal, 'role'>): boolean {
+  return mayWithAll(principal, 'read');
 }
 
 export function sees(principal: Principal, row: Pick<StoredSession, 'principal'>): boolean {
-  return readsAll(principal) || row.principal === principal.id;
+  return may(principal, 'read', row.principal);
 }
 
 /** Other principals' sessions do not exist. */
@@ -54,44 +54,33 @@ export async function visibleRequest(
   return { request, session };
 }
 
-export function mayAnswer(
-  principal: Principal,
-  session: Pick<StoredSession, 'principal'>,
-  approvals: Settings['approvals'],
-): boolean {
-  const { answer } = RIGHTS[principal.role];
-  if (answer === 'person') return true;
-  return answer === 'caller' && callersDecide(approvals) && session.principal === principal.id;
-}
-
-export function mayOf({ role }: Principal, approvals: Settings['approvals']): ApiMe['may'] {
-  const { read, drive, answer } = RIGHTS[role];
+export function mayOf(principal: Principal, approvals: Settings['approvals']): ApiMe['may'] {
   return {
-    start: drive !== 'none',
-    answer: answer === 'person' ? 'all' : answer === 'caller' && callersDecide(approvals) ? 'own' : 'none',
-    readAll: read === 'all',
-    readAudit: read === 'all',
-    manageTokens: role === 'admin',
+    start: may(principal, 'drive', principal.id),
+    answer: answersAsPerson(principal) ? 'all' : mayAnswer(principal, principal.id, approvals) ? 'own' : 'none',
+    readAll: readsAll(principal),
+    readAudit: readsAll(principal),
+    manageTokens: principal.role === 'admin',
   };
 }
 
 /** The controls that currently have an effect. */
 export function controlsOf(principal: Principal, session: StoredSession): ApiSession['may'] {
-  const { drive, stop } = RIGHTS[principal.role];
-  const reaches = (right: Reach): boolean => right === 'all' || (right === 'own' && session.principal === principal.id);
+  const drives = may(principal, 'drive', session.principal);
+  const stops = may(principal, 'stop', session.principal);
   const { tag } = session.state;
   const isResting = (STATES_AT_REST as readonly string[]).includes(tag);
   const isCancelled = tag === 'cancelled';
   const hasWorktree = session.workspace.type === 'worktree';
   const hasCheckpoints = session.options['enableFileCheckpointing'] === true;
   const offered: Record<ApiSession['may'][number], boolean> = {
-    message: reaches(drive) && !isCancelled,
-    fork: reaches(drive) && !isCancelled && session.options['persistSession'] !== false,
-    interrupt: reaches(stop) && !isResting,
-    cancel: reaches(stop) && !isCancelled,
-    rewind: reaches(drive) && !isCancelled && hasCheckpoints,
-    apply: reaches(drive) && hasWorktree,
-    discard: reaches(drive) && hasWorktree,
+    message: drives && !isCancelled,
+    fork: drives && !isCancelled && session.options['persistSession'] !== false,
+    interrupt: stops && !isResting,
+    cancel: stops && !isCancelled,
+    rewind: drives && !isCancelled && hasCheckpoints,
+    apply: drives && hasWorktree,
+    discard: drives && hasWorktree,
   };
   return (Object.keys(offered) as ApiSession['may']).filter((control) => offered[control]);
 }

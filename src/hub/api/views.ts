@@ -14,7 +14,8 @@ import { sessionOptions, type PermissionMode, type SessionOptionName } from '../
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { readableRecord } from '../../fleet/session-codec.ts';
-import { controlsOf, mayAnswer } from './rights.ts';
+import { mayAnswer } from '../../engine/rules/access.ts';
+import { controlsOf } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */
 export interface ViewContext {
@@ -155,7 +156,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
       owner: await ownerOf(session, view),
     },
     ...(outcome && { outcome: await outcomeView(outcome, view) }),
-    mayAnswer: !outcome && mayAnswer(view.principal, session, view.approvals),
+    mayAnswer: !outcome && mayAnswer(view.principal, session.principal, view.approvals),
   };
 }
 
