@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
 import packageJson from '../package.json' with { type: 'json' };
 import { thisHost } from './config/host.ts';
-import { inheritedEnvironment } from './config/inherited-environment.ts';
+import { inheritedEnvironment } from './config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsOverrides } from './config/load-settings.ts';
 import { EngineClient } from './engine/client.ts';
 import type { Engine } from './engine/engine.ts';

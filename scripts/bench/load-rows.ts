@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { StreamableHTTPClientTransport, type Client } from '@modelcontextprotocol/client';
 import { connectClient } from '../../test/harness/connect-client.ts';
-import { HUB_NODE_FLAGS } from '../../src/hub/node-flags.ts';
+import { HUB_NODE_FLAGS } from '../../src/config/hub-record.ts';
 import { besideScript, interleaved, median, ratio, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
 

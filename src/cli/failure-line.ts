@@ -1,5 +1,4 @@
-import { DomainError } from '../errors/errors.ts';
-import { ownFileProblem } from '../errors/system-errors.ts';
+import { DomainError, ownFileProblem } from '../errors/errors.ts';
 
 /** One line for what the operator can correct; anything else is a bug, whose stack is needed. */
 export function failureLine(error: unknown): string | undefined {

@@ -4,7 +4,7 @@ import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
 import { readHubRecord } from '../config/hub-record.ts';
 import { claudeConfigDir } from '../config/host.ts';
-import { inheritedEnvironment } from '../config/inherited-environment.ts';
+import { inheritedEnvironment } from '../config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
 import { withoutSecrets } from '../config/secret-variables.ts';
 import { SettingsError } from '../config/settings-error.ts';

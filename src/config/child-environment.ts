@@ -1,4 +1,36 @@
-import { rowOf, SETTING_KEYS, variableOf } from './settings-table.ts';
+import { parseCommandLine } from './command-line.ts';
+import type { Settings, SettingsOverrides, SettingsSource } from './load-settings.ts';
+import { rowOf, SETTING_KEYS, variableOf, type SettingKey } from './settings-table.ts';
+
+/** The settings that can narrow what sessions may do. */
+export const RULE_KEYS = [
+  'approvals',
+  'allowedDirs',
+  'denyOptions',
+  'maxTurns',
+  'maxBudgetUsd',
+  'allowBypass',
+  'sandbox',
+  'sandboxNetwork',
+  'maxDepth',
+] as const satisfies readonly SettingKey[];
+
+/**
+ * The rules that a session runs under, as variables for the servers it may start. Its client's own can be wider: the
+ * hub has narrowed them.
+ */
+export function inheritedRules(settings: Settings, env: NodeJS.ProcessEnv): Record<string, string> {
+  const rules: Record<string, string> = {};
+  for (const key of RULE_KEYS) {
+    const { kind, default: usual } = rowOf(key);
+    const value = settings[key];
+    if (value === undefined) continue;
+    const text = kind.format(value, process);
+    const isUsual = usual !== undefined && kind.format(usual, process) === text;
+    if (!isUsual || env[variableOf(key)] !== undefined) rules[variableOf(key)] = text;
+  }
+  return rules;
+}
 
 /**
  * Set by the driver for each child, after this module: who owns the process, which session it is, how deep it is
@@ -93,4 +125,23 @@ export function childEnvironment(
 function isStripped(name: string): boolean {
   const upper = name.toUpperCase();
   return STRIPPED.has(upper) || OUTER_SESSION_PREFIXES.some((prefix) => upper.startsWith(prefix));
+}
+
+/**
+ * The environment that sessions, and the servers they start, inherit. Rules given as variables are in it anyway; those
+ * given as flags or by a program are added, or a session could start this server without them.
+ */
+export function inheritedEnvironment(
+  { argv, ...host }: SettingsSource,
+  settings: Settings,
+  overrides: SettingsOverrides = {},
+): NodeJS.ProcessEnv {
+  const env = { ...host.env };
+  for (const key of [...parseCommandLine(argv).flags.keys(), ...(Object.keys(overrides) as SettingKey[])]) {
+    const { kind, scope } = rowOf(key);
+    const value = settings[key];
+    if (value !== undefined && kind.isSecret !== true && scope !== 'hub')
+      env[variableOf(key)] = kind.format(value, host);
+  }
+  return env;
 }

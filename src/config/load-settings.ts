@@ -1,3 +1,4 @@
+import { variableOfAncestors } from '../platform/ancestors.ts';
 import { parseCommandLine } from './command-line.ts';
 import { defaultStateDir, pathsOf, type Host } from './host.ts';
 import { nearestName } from './nearest-name.ts';
@@ -8,6 +9,7 @@ import {
   SETTING_KEYS,
   SETTINGS_TABLE,
   variableOf,
+  VARIABLE_PREFIX,
   type Setting,
   type SettingKey,
 } from './settings-table.ts';
@@ -121,4 +123,56 @@ function firstGiven(key: SettingKey, flag: string | undefined, env: NodeJS.Proce
 export function depthFrom(env: NodeJS.ProcessEnv): { depth: number; limit: number } {
   const [, depth, limit] = /^(\d{1,6})(?:\/(\d{1,6}))?$/.exec(env[DEPTH_VARIABLE] ?? '') ?? [];
   return { depth: Number(depth ?? 0), limit: limit === undefined ? Number.POSITIVE_INFINITY : Number(limit) };
+}
+
+/** Settings that the operator gave, in written form; for a secret only that there is one. */
+export function givenSettings(
+  { argv, ...host }: SettingsSource,
+  settings: Settings,
+): Partial<Record<SettingKey, string>> {
+  const { flags } = parseCommandLine(argv);
+  const given = SETTING_KEYS.filter(
+    (key) =>
+      // An empty value counts as not set.
+      Boolean(flags.get(key)) || [variableOf(key), ...(rowOf(key).alsoReads ?? [])].some((name) => host.env[name]),
+  );
+  return Object.fromEntries(
+    given.map((key) => {
+      const { kind } = rowOf(key);
+      return [key, kind.isSecret === true ? '' : kind.format(settings[key], host)];
+    }),
+  );
+}
+
+/**
+ * The depth according to the parent processes. A project's `.mcp.json` could reset the variable for the server it names
+ * and start servers endlessly; it cannot change the environment of the Claude Code that reads it. Linux only.
+ */
+export function withDepthOfAncestors(settings: Settings, platform?: NodeJS.Platform): Settings {
+  let { depth, maxDepth } = settings;
+  for (const value of variableOfAncestors(DEPTH_VARIABLE, platform)) {
+    const above = depthFrom({ [DEPTH_VARIABLE]: value });
+    depth = Math.max(depth, above.depth);
+    maxDepth = Math.min(maxDepth, above.limit);
+  }
+  return depth === settings.depth && maxDepth === settings.maxDepth ? settings : { ...settings, depth, maxDepth };
+}
+
+export interface MisspeltVariable {
+  readonly name: string;
+  readonly nearest: string;
+}
+
+/**
+ * Variables that look like a misspelt setting. A rule such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise have no
+ * effect. Only near misses count: Claude Code has its own variables with this prefix.
+ */
+export function misspeltVariables(env: NodeJS.ProcessEnv): MisspeltVariable[] {
+  const known = new Map(SETTING_KEYS.map((key) => [variableOf(key).slice(VARIABLE_PREFIX.length), variableOf(key)]));
+  return Object.keys(env).flatMap((name) => {
+    const given = name.startsWith(VARIABLE_PREFIX) ? name.slice(VARIABLE_PREFIX.length) : '';
+    if (given === '' || known.has(given)) return [];
+    const nearest = known.get(nearestName(given, known.keys()) ?? '');
+    return nearest === undefined ? [] : [{ name, nearest }];
+  });
 }

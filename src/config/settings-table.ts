@@ -15,9 +15,14 @@ import {
   program,
   secret,
   text,
+  httpsHosts,
+  httpsOrigin,
+  issuerUrl,
+  listenAddress,
+  notifyTarget,
+  postgresUrl,
   type Kind,
 } from './setting-kinds.ts';
-import { httpsHosts, httpsOrigin, issuerUrl, listenAddress, notifyTarget, postgresUrl } from './address-kinds.ts';
 
 export interface Setting<T, Default extends T | undefined> {
   readonly kind: Kind<T>;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { openAudit } from '../audit/audit-log.ts';
-import { findGitBash } from '../config/git-bash.ts';
+import { findGitBash } from '../config/needed-programs.ts';
 import { claudeConfigDir, type Host } from '../config/host.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
@@ -10,8 +10,7 @@ import { ProcessOwner } from '../platform/process-owner.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
 import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
-import { isAlive } from '../transcripts/recorded-process.ts';
-import { lockSession, worktreeLock } from '../transcripts/session-lock.ts';
+import { isAlive, lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import { Engine } from './engine.ts';

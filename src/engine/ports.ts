@@ -1,4 +1,4 @@
-import type { GitBash } from '../config/git-bash.ts';
+import type { GitBash } from '../config/needed-programs.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { Decision } from '../driver/permission-ask.ts';

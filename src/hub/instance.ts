@@ -3,7 +3,7 @@ import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { hubRecordFile, hubSecretFile, readHubRecord, type HubRecord } from '../config/hub-record.ts';
 import { openOwnFile } from '../platform/own-file.ts';
-import { naming } from '../errors/system-errors.ts';
+import { naming } from '../errors/errors.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
 import { readSecret } from '../transports/attach/proof.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import os from 'node:os';
-import { removeOldAudit } from '../audit/retention.ts';
+import { removeOldAudit } from '../audit/audit-file.ts';
 import type { Settings } from '../config/load-settings.ts';
 import type { HostedEngine } from '../engine/engine-host.ts';
 import { eventLimits } from '../engine/conversation/event-log.ts';

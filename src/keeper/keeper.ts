@@ -20,7 +20,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { PARENT_VARIABLE, variableOf, withAncestors } from '../platform/ancestors.ts';
 import { thisPlace } from '../platform/owner-records.ts';
-import { startTimeOf } from '../platform/process-identity.ts';
+import { startTimeOf } from '../platform/processes.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
 import {
   FrameReader,

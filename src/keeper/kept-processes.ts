@@ -8,12 +8,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProcessHome, RunOwner, Starter } from '../platform/process-home.ts';
 import { messageOf } from '../errors/errors.ts';
-import { markerEnv } from '../platform/markers.ts';
+import { markerEnv, toolEnv } from '../platform/system.ts';
 import { thisPlace } from '../platform/owner-records.ts';
-import { isAlive, signalIfSame } from '../platform/process-identity.ts';
+import { isAlive, signalIfSame } from '../platform/processes.ts';
 import { runsInGroups } from '../platform/run-groups.ts';
 import { sweepLeftBehind } from '../platform/process-owner.ts';
-import { toolEnv } from '../platform/system.ts';
 import { KeptChild, type Wire } from './kept-child.ts';
 import {
   FrameReader,

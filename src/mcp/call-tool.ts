@@ -1,8 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import { digestLine } from '../audit/audit-entry.ts';
 import type { EngineClient } from '../engine/client.ts';
-import { DomainError, formatError } from '../errors/errors.ts';
-import { shortageOf } from '../errors/system-errors.ts';
+import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
 import { checkShape } from './argument-shape.ts';
 import { isObject, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';

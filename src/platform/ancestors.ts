@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { parseProcStat } from './proc-stat.ts';
 
 /** Set by the driver: the session that a process belongs to. */
 export const PARENT_VARIABLE = 'CLAUDE_CODE_MCP_PARENT';
@@ -68,4 +67,20 @@ function readProc(pid: number, file: 'environ' | 'stat', encoding: 'latin1' | 'u
   } catch {
     return '';
   }
+}
+
+/** What is used from a line of `/proc/<pid>/stat` (Linux, proc_pid_stat(5)). */
+export interface ProcStat {
+  readonly parent: number;
+  /** Clock ticks since boot. With the pid, it identifies one process. */
+  readonly startTime: string | undefined;
+  /** Dead, or a zombie waiting to be reaped. */
+  readonly isDead: boolean;
+}
+
+export function parseProcStat(line: string): ProcStat {
+  // The command name may contain spaces and parentheses: count from the last one.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const [state, parent] = fields;
+  return { parent: Number(parent), startTime: fields[19], isDead: state === 'Z' || state === 'X' };
 }

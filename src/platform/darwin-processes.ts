@@ -1,6 +1,5 @@
-import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './markers.ts';
-import type { ProcessIdentity } from './process-identity.ts';
-import type { System } from './system.ts';
+import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME, type System } from './system.ts';
+import type { ProcessIdentity } from './processes.ts';
 
 interface Row {
   readonly pid: number;

@@ -4,9 +4,8 @@ import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openOwnFile } from './own-file.ts';
-import { isPlainId } from './markers.ts';
-import { startTimeOf, type ProcessId } from './process-identity.ts';
-import { thisSystem, type System } from './system.ts';
+import { isPlainId, thisSystem, type System } from './system.ts';
+import { startTimeOf, type ProcessId } from './processes.ts';
 
 /** Which server an owner id belongs to, for finding its processes after it has died. */
 export interface OwnerRecord extends ProcessId {

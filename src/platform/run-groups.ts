@@ -2,8 +2,7 @@ import { existsSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isPlainId } from './markers.ts';
-import type { System } from './system.ts';
+import { isPlainId, type System } from './system.ts';
 
 /** Name of a run's cgroup; the owner's record says whether its server lives. */
 export const GROUP_PREFIX = 'claude-code-mcp';

@@ -9,7 +9,7 @@ import {
   type OwnerRecord,
   type Place,
 } from './owner-records.ts';
-import { isAlive, filterAlive } from './process-identity.ts';
+import { isAlive, filterAlive } from './processes.ts';
 import { endGroups } from './run-groups.ts';
 import { stopTree, type StopOptions, type StopTarget } from './stop-tree.ts';
 import { thisSystem, type System } from './system.ts';

@@ -1,6 +1,31 @@
 import { execFile } from 'node:child_process';
 import { readFile, readFileSync, readdir } from 'node:fs';
-import { ownGroupDirectory } from './own-group.ts';
+import { posix } from 'node:path';
+
+/** Environment variables that every process of a session inherits; the only proof that a process is ours. */
+export const OWNER_MARKER = 'CLAUDE_CODE_MCP_OWNER';
+export const RUN_MARKER = 'CLAUDE_CODE_MCP_SESSION';
+
+/**
+ * `$0` of the watchdog: tells it apart from a session's processes on macOS, where its environment cannot be read. Not
+ * the product's name: whoever ends everything of that name must not end what cleans up afterwards.
+ */
+export const WATCHDOG_NAME = 'ccmcp-session-watchdog';
+
+/** Ids travel through file names, a shell script and `ps` output, none of which quote. */
+const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{7,127}$/;
+
+export function isPlainId(id: string): boolean {
+  return PLAIN_ID.test(id);
+}
+
+/** Variables to merge into a session's environment. Ids must never be reused: create them with `randomUUID()`. */
+export function markerEnv(ownerId: string, runId: string): Record<string, string> {
+  for (const id of [ownerId, runId]) {
+    if (!isPlainId(id)) throw new TypeError(`Not usable as a process marker: ${JSON.stringify(id)}`);
+  }
+  return { [OWNER_MARKER]: ownerId, [RUN_MARKER]: runId };
+}
 
 /** What this folder needs from the operating system; replaced in tests. */
 export interface System {
@@ -100,3 +125,27 @@ export const thisSystem: System = {
     }
   },
 };
+
+/**
+ * The directory of a process's cgroup in the cgroup v2 hierarchy, from its /proc/<pid>/cgroup and mountinfo. Undefined
+ * if the hierarchy is not mounted or its mount does not show this cgroup.
+ */
+export function ownGroupDirectory(cgroup: string, mountinfo: string): string | undefined {
+  const path = /^0::(\/.*)$/m.exec(cgroup)?.[1];
+  if (path === undefined) return undefined;
+  for (const line of mountinfo.split('\n')) {
+    // 31 23 0:28 <root> <mount point> <options> [tags…] - <type> <source> <options>
+    const [left = '', right = ''] = line.split(' - ', 2);
+    const [, , , root, mountPoint] = left.split(' ').map(unescaped);
+    if (!right.startsWith('cgroup2 ') || root === undefined || mountPoint === undefined) continue;
+    const below = posix.relative(root, path);
+    // A newline would end the line that passes it to the watchdog.
+    if (!below.startsWith('..') && !/[\n\r]/.test(mountPoint + below)) return posix.join(mountPoint, below);
+  }
+  return undefined;
+}
+
+/** The kernel escapes spaces and the like as octal numbers. */
+function unescaped(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}

@@ -1,5 +1,5 @@
 import { listCommand } from './windows-processes.ts';
-import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './markers.ts';
+import { OWNER_MARKER, RUN_MARKER, WATCHDOG_NAME } from './system.ts';
 
 /*
  * The watchdog reads three lines, the owner, the start time of the server and what the paths of its cgroups begin with (empty

@@ -1,9 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
-import { isPlainId } from './markers.ts';
-import { linuxStartTime } from './process-identity.ts';
+import { isPlainId, thisSystem, toolEnv, type System } from './system.ts';
+import { linuxStartTime } from './processes.ts';
 import { groupName } from './run-groups.ts';
-import { thisSystem, toolEnv, type System } from './system.ts';
 import { watchdogCommand } from './watchdog-script.ts';
 
 export interface Watchdog {

@@ -1,4 +1,4 @@
-import type { ProcessId } from './process-identity.ts';
+import type { ProcessId } from './processes.ts';
 import type { System } from './system.ts';
 
 export interface WindowsProcess extends ProcessId {

@@ -2,8 +2,7 @@
 
 import { z } from 'zod';
 import { APPLY_MODES, VERDICTS, WHEN_BUSY } from './enums.ts';
-import { permissionUpdate } from './permission-update.ts';
-import { permissionMode, sessionOptions } from './session-options.ts';
+import { permissionUpdate, permissionMode, sessionOptions } from './session-options.ts';
 
 /** One answer to one question: a label, free text, or several labels. */
 const questionAnswer = z.union([z.string(), z.array(z.string())]);

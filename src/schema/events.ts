@@ -6,9 +6,8 @@
 import { z } from 'zod';
 import { EVENT_TYPES, MESSAGE_ROLES, REQUEST_KINDS, RESTS_AS, VERDICTS } from './enums.ts';
 import { OwnAction } from './own-action.ts';
-import type { permissionUpdate } from './permission-update.ts';
+import { permissionMode, type permissionUpdate } from './session-options.ts';
 import { editPlace } from './results.ts';
-import { permissionMode } from './session-options.ts';
 
 export const EventType = z.enum(EVENT_TYPES);
 export type EventType = z.infer<typeof EventType>;

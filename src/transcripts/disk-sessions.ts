@@ -1,13 +1,12 @@
 /** The sessions Claude Code has on this machine: those of every client, and of terminals. */
 
-import { readdir, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, stat, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
-import { hasUnwrittenCost, readLastCostUsd } from './cost-state.ts';
-import { salvageTranscripts } from './salvage-transcripts.ts';
-import { fileIncludes } from './search-from-end.ts';
-import { findSessionFile, isSessionId } from './session-files.ts';
-import { placesNewestFirst, type SessionPlace } from './session-places.ts';
+import { fileIncludes, linesFromEnd } from './search-from-end.ts';
+import { findSessionFile, isSessionId, transcriptsOf, placesNewestFirst, type SessionPlace } from './session-places.ts';
 
 export interface DiskSession {
   readonly sessionId: string;
@@ -165,4 +164,83 @@ export function displayText(text: string): string {
   if (line.length <= MAX_DISPLAY_LENGTH) return line;
   const halfOfPair = /[\uD800-\uDBFF]$/;
   return `${line.slice(0, MAX_DISPLAY_LENGTH - 1).replace(halfOfPair, '')}…`;
+}
+
+/**
+ * Claude Code appends `{"type":"cost-state","sessionId":…,"totalCostUSD":…}` when it leaves a session, not after each
+ * turn and not when it is killed. A process that resumes or forks the session continues from the last such entry. 0 if
+ * there is none, as for Claude Code itself.
+ */
+export async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
+  for await (const line of linesFromEnd(transcript, '"type":"cost-state"')) {
+    const cost = costIn(line, sessionId);
+    if (cost !== undefined) return cost;
+  }
+  return 0;
+}
+
+/**
+ * Whether the cost of some answers is in no such entry: their process was killed, or is still running. An entry covers what its own
+ * process did, from `startTime` on, and what was recorded before.
+ */
+export async function hasUnwrittenCost(transcript: string): Promise<boolean> {
+  const lines = createInterface({ input: createReadStream(transcript), crlfDelay: Infinity });
+  let unwrittenSince: number | undefined;
+  for await (const line of lines) {
+    if (!/"type":"(?:assistant|cost-state)"/.test(line)) continue;
+    const entry = (parse(line) ?? {}) as Record<string, unknown>;
+    if (entry['type'] === 'cost-state') {
+      if (unwrittenSince !== undefined && unwrittenSince < Number(entry['startTime'] ?? 0)) return true;
+      unwrittenSince = undefined;
+    } else if (entry['type'] === 'assistant' && entry['forkedFrom'] === undefined) {
+      // An answer that a fork took over from its parent is in the parent's total.
+      unwrittenSince ??= Date.parse(String(entry['timestamp']));
+    }
+  }
+  return unwrittenSince !== undefined;
+}
+
+function costIn(line: string, sessionId: string): number | undefined {
+  const entry = parse(line);
+  if (typeof entry !== 'object' || entry === null) return undefined;
+  const { type, sessionId: owner, totalCostUSD: cost } = entry as Record<string, unknown>;
+  if (type !== 'cost-state' || owner !== sessionId) return undefined;
+  return typeof cost === 'number' && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+}
+
+function parse(line: string): unknown {
+  try {
+    // A machine crash can leave zeros before the next entry; Claude Code skips them too.
+    return JSON.parse(line.slice(line.search(/[^\0]/)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only a few lines precede the first message; a longer file is more than a beginning, and is never removed. */
+const MAX_BEGINNING_BYTES = 256 * 1024;
+
+/**
+ * Whether one of the session's files contains a message. Claude Code (2.1.325) does not resume a file without one, and
+ * does not start another session with its id while the file exists: such files are removed.
+ */
+export async function salvageTranscripts(configDir: string, sessionId: string): Promise<boolean> {
+  const begun: string[] = [];
+  for (const { file, size } of await transcriptsOf(configDir, sessionId)) {
+    if (size > MAX_BEGINNING_BYTES || (await readFile(file, 'utf8')).split('\n').some(isMessage)) return true;
+    begun.push(file);
+  }
+  for (const file of begun) await rm(file, { force: true });
+  return false;
+}
+
+function isMessage(line: string): boolean {
+  try {
+    const entry: unknown = JSON.parse(line);
+    if (typeof entry !== 'object' || entry === null || !('type' in entry)) return false;
+    return entry.type === 'user' || entry.type === 'assistant';
+  } catch {
+    // Cut off in the middle of a line.
+    return false;
+  }
 }

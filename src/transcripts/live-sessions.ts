@@ -3,7 +3,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isAlive, isSameProcess } from './recorded-process.ts';
+import { isAlive, isSameProcess } from './session-lock.ts';
 
 /** Claude Code writes the file in place, so a reader may see half of it. */
 const TORN_READS = 5;

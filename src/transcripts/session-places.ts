@@ -1,9 +1,9 @@
 /** Maps sessions to directories cheaply: with titles it costs the Agent SDK 1 to 2 ms per session. */
 
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isSessionId } from './session-files.ts';
 
 export interface SessionPlace {
   readonly sessionId: string;
@@ -35,7 +35,7 @@ export async function* placesNewestFirst(configDir: string): AsyncGenerator<Sess
     const folder = path.join(projects, project);
     for (const name of namesIn(folder)) {
       await pace.keep();
-      const transcript = transcriptAt(folder, name);
+      const transcript = transcriptIn(folder, name);
       if (transcript) transcripts.push(transcript);
     }
   }
@@ -66,7 +66,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-function transcriptAt(folder: string, name: string): TranscriptFile | undefined {
+function transcriptIn(folder: string, name: string): TranscriptFile | undefined {
   const sessionId = path.basename(name, '.jsonl');
   if (sessionId === name || !isSessionId(sessionId)) return undefined;
   const file = path.join(folder, name);
@@ -99,4 +99,41 @@ function textAt(bytes: Buffer, offset: number): string | undefined {
   if (offset < 0) return undefined;
   const [, quoted] = FIELD.exec(bytes.toString('utf8', offset, offset + MAX_FIELD_LENGTH)) ?? [];
   return quoted === undefined ? undefined : (JSON.parse(quoted) as string);
+}
+
+/** Lower case only: where file names ignore case, a second spelling would open the same transcript twice. */
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Nothing else may become part of a path. */
+export function isSessionId(value: string): boolean {
+  return SESSION_ID.test(value);
+}
+
+export async function findSessionFile(configDir: string, sessionId: string): Promise<string | undefined> {
+  const candidates = (await transcriptsOf(configDir, sessionId)).filter(({ size }) => size > 0);
+  // A session that moved to another directory may have left a file behind in the first.
+  return candidates.toSorted((a, b) => b.lastModified - a.lastModified)[0]?.file;
+}
+
+/** Every file of the session, in whichever project, empty ones too. */
+export async function transcriptsOf(configDir: string, sessionId: string): Promise<Transcript[]> {
+  if (!isSessionId(sessionId)) return [];
+  const projects = path.join(configDir, 'projects');
+  const names = await readdir(projects).catch(() => []);
+  const candidates = await Promise.all(
+    names.map((name) => transcriptAt(path.join(projects, name, `${sessionId}.jsonl`))),
+  );
+  return candidates.filter((candidate) => candidate !== undefined);
+}
+
+export interface Transcript {
+  readonly file: string;
+  readonly lastModified: number;
+  /** In bytes. */
+  readonly size: number;
+}
+
+async function transcriptAt(file: string): Promise<Transcript | undefined> {
+  const stats = await stat(file).catch(() => undefined);
+  return stats?.isFile() ? { file, lastModified: stats.mtimeMs, size: stats.size } : undefined;
 }

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { findSessionFile, isSessionId } from './session-files.ts';
+import { findSessionFile, isSessionId } from './session-places.ts';
 
 /** A line of a transcript. Most have a `uuid`. */
 export interface TranscriptLine {

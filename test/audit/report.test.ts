@@ -3,8 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/audit/audit-entry.ts';
-import { linesFromEnd } from '../../src/audit/lines-from-end.ts';
-import { formatAudit, readAudit } from '../../src/audit/report.ts';
+import { linesFromEnd, formatAudit, readAudit } from '../../src/audit/report.ts';
 import { runAudit } from '../../src/audit/run-audit.ts';
 import { temporaryDirectory } from './audit-harness.ts';
 

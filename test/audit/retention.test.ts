@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { removeOldAudit } from '../../src/audit/retention.ts';
+import { removeOldAudit } from '../../src/audit/audit-file.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { checkAnswer, checkHub } from '../../src/cli/doctor/check-hub.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { isAlive } from '../../src/transcripts/recorded-process.ts';
+import { isAlive } from '../../src/transcripts/session-lock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import { runCommand } from './run-command.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { misspeltVariables } from '../../src/config/misspelt-variables.ts';
+import { misspeltVariables } from '../../src/config/load-settings.ts';
 
 it('finds a misspelt setting', () => {
   expect(misspeltVariables({ CLAUDE_CODE_MCP_ALLOWED_DIR: '/w' })).toEqual([

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
+import { missingSandboxPackages } from '../../src/config/needed-programs.ts';
 import type { ToolResult } from '../../src/scripted-model/model-request.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, type TestContext } from 'vitest';
-import { WATCHDOG_NAME } from '../../src/platform/markers.ts';
+import { WATCHDOG_NAME } from '../../src/platform/system.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { groupsDirectory, groupsOf } from '../harness/cgroups.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseProcStat } from '../../src/platform/proc-stat.ts';
-import { WATCHDOG_NAME } from '../../src/platform/markers.ts';
+import { parseProcStat } from '../../src/platform/ancestors.ts';
+import { WATCHDOG_NAME } from '../../src/platform/system.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { missingSandboxPackages } from '../../src/config/sandbox-programs.ts';
+import { missingSandboxPackages } from '../../src/config/needed-programs.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ERAS, type FormAnswer } from '../harness/connect-client.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { SyntheticAgent, syntheticEngine } from '../../scripts/bench/synthetic-agent.ts';
-import { findGitBash, type GitBash } from '../../src/config/git-bash.ts';
+import { findGitBash, type GitBash } from '../../src/config/needed-programs.ts';
 import type { AgentLaunch, AgentProcess } from '../../src/driver/agent-process.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { DomainError } from '../../src/errors/errors.ts';

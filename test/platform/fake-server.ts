@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { markerEnv } from '../../src/platform/markers.ts';
+import { markerEnv } from '../../src/platform/system.ts';
 import { startWatchdog } from '../../src/platform/watchdog.ts';
 
 /** A server with one session, whose process runs the given script. Bundled and run by watchdog.test.ts. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { findMarked } from '../../src/platform/find-processes.ts';
-import { markerEnv, OWNER_MARKER, RUN_MARKER } from '../../src/platform/markers.ts';
-import { startTimeOf } from '../../src/platform/process-identity.ts';
+import { findMarked, startTimeOf } from '../../src/platform/processes.ts';
+import { markerEnv, OWNER_MARKER, RUN_MARKER } from '../../src/platform/system.ts';
 import { fakeSystem, newOwner, start, startInnocent, startMarked, startTree, TREE_SIZE, until } from './support.ts';
 
 const statOf = (startTime: number): string =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isAlive, signalIfSame, startedSince, startTimeOf } from '../../src/platform/process-identity.ts';
+import { isAlive, signalIfSame, startedSince, startTimeOf } from '../../src/platform/processes.ts';
 import { thisSystem } from '../../src/platform/system.ts';
 import { alive, fakeSystem, start, startInnocent, until } from './support.ts';
 

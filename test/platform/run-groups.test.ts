@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ownGroupDirectory } from '../../src/platform/own-group.ts';
+import { ownGroupDirectory, thisSystem } from '../../src/platform/system.ts';
 import { ProcessOwner } from '../../src/platform/process-owner.ts';
 import { endGroups, groupName, RunGroups } from '../../src/platform/run-groups.ts';
-import { thisSystem } from '../../src/platform/system.ts';
 import { groupsDirectory, groupsOf } from '../harness/cgroups.ts';
 import { alive, fakeSystem, newOwner, onCleanup, start, startInnocent, tempDir, until } from './support.ts';
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { findMarked } from '../../src/platform/find-processes.ts';
-import { startTimeOf } from '../../src/platform/process-identity.ts';
+import { findMarked, startTimeOf } from '../../src/platform/processes.ts';
 import { stopTree } from '../../src/platform/stop-tree.ts';
 import { thisSystem, type System } from '../../src/platform/system.ts';
 import { alive, newOwner, startInnocent, startMarked, startTree, TREE_SIZE, until } from './support.ts';

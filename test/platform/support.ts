@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { findMarked } from '../../src/platform/find-processes.ts';
-import { markerEnv } from '../../src/platform/markers.ts';
-import { startTimeOf } from '../../src/platform/process-identity.ts';
-import { thisSystem, type System } from '../../src/platform/system.ts';
+import { findMarked, startTimeOf } from '../../src/platform/processes.ts';
+import { markerEnv, thisSystem, type System } from '../../src/platform/system.ts';
 
 export function newOwner(): string {
   const owner = randomUUID();

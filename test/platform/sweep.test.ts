@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findMarked } from '../../src/platform/find-processes.ts';
+import { findMarked, startTimeOf } from '../../src/platform/processes.ts';
 import { recordOwner, recordPath, removeOwner, thisPlace, type OwnerRecord } from '../../src/platform/owner-records.ts';
-import { startTimeOf } from '../../src/platform/process-identity.ts';
 import { sweep } from '../../src/platform/sweep.ts';
 import { fakeSystem, newOwner, startInnocent, startTree, tempDir, TREE_SIZE } from './support.ts';
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
 import { findHolder } from '../../src/transcripts/live-sessions.ts';
-import { isSameProcess } from '../../src/transcripts/recorded-process.ts';
+import { isSameProcess } from '../../src/transcripts/session-lock.ts';
 import { openBench, Prompts } from '../scripted-model/cli-session.ts';
 import { temporaryConfigDirectory } from './config-directory.ts';
 import { registeredPid } from './registered-pid.ts';

@@ -1,8 +1,7 @@
 /** Programs that Claude Code runs, besides itself. */
 
-import { findGitBash } from '../../config/git-bash.ts';
+import { findGitBash, missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
 import type { Host } from '../../config/host.ts';
-import { missingSandboxPackages, SANDBOX_REMEDY } from '../../config/sandbox-programs.ts';
 import { ok, problem, skipped, type Finding } from './finding.ts';
 
 /** On Windows Claude Code runs commands in Git Bash. Elsewhere there is nothing to check. */

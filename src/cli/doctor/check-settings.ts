@@ -1,5 +1,4 @@
-import { loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
-import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import { loadSettings, misspeltVariables, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { withKnownDenyOptions } from '../../engine/rules/known-deny-options.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { misspeltVariables } from '../../config/misspelt-variables.ts';
+import { misspeltVariables } from '../../config/load-settings.ts';
 import { withoutSecrets } from '../../config/secret-variables.ts';
 import { startHub } from '../../hub/hub.ts';
 import { HubRunsAlready } from '../../hub/instance.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { HUB_NODE_FLAGS } from '../../hub/node-flags.ts';
+import { HUB_NODE_FLAGS } from '../../config/hub-record.ts';
 
 /** What an operating-system service has to run. */
 export interface ServiceSpec {

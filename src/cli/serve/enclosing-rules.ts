@@ -1,6 +1,6 @@
 import { environmentsOfAncestors } from '../../platform/ancestors.ts';
 import type { Host } from '../../config/host.ts';
-import { RULE_KEYS } from '../../config/inherited-rules.ts';
+import { RULE_KEYS } from '../../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthFrom, loadSettings, type Settings } from '../../config/load-settings.ts';
 import { variableOf } from '../../config/settings-table.ts';
 import { strictest } from '../../engine/rules/rule-intersection.ts';

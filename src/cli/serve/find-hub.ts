@@ -1,9 +1,7 @@
-import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
+import { withDepthOfAncestors, givenSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { enclosingSession } from '../../platform/ancestors.ts';
 import { childEnvironment } from '../../config/child-environment.ts';
-import { givenSettings } from '../../config/given-settings.ts';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
-import type { Settings, SettingsSource } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import {
   askHub,

@@ -1,6 +1,5 @@
 import type { Host } from '../../config/host.ts';
-import { misspeltVariables } from '../../config/misspelt-variables.ts';
-import type { Settings } from '../../config/load-settings.ts';
+import { misspeltVariables, type Settings } from '../../config/load-settings.ts';
 import { hostEngine } from '../../engine/engine-host.ts';
 import type { Opening } from '../../transports/opening.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';

@@ -1,5 +1,4 @@
-import { childEnvironment } from '../../config/child-environment.ts';
-import { inheritedRules } from '../../config/inherited-rules.ts';
+import { childEnvironment, inheritedRules } from '../../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../../config/load-settings.ts';
 import type { SpareTemplate } from '../../driver/spare-agent.ts';
 import { DomainError } from '../../errors/errors.ts';

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Settings } from '../../config/load-settings.ts';
-import { missingSandboxPackages, SANDBOX_REMEDY } from '../../config/sandbox-programs.ts';
+import { missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
 import { DomainError } from '../../errors/errors.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

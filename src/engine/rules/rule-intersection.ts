@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { RULE_KEYS } from '../../config/inherited-rules.ts';
+import { RULE_KEYS } from '../../config/child-environment.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { commonDeciders } from '../requests/approvals.ts';
 

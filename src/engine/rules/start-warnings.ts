@@ -1,7 +1,6 @@
 import { claudeConfigDir, type Host } from '../../config/host.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import { ignoredRulesWarning } from '../../transcripts/ignored-rules.ts';
-import { globalClaudeFile } from '../../transcripts/project-trust.ts';
+import { ignoredRulesWarning, globalClaudeFile } from '../../transcripts/project-trust.ts';
 
 /** What a caller should know before it relies on a session started with these options. */
 export async function startWarnings(

@@ -1,6 +1,5 @@
 import type { API_ERROR_CODES } from '../../schema/api.ts';
-import { DomainError, type ErrorCode } from '../../errors/errors.ts';
-import { shortageOf } from '../../errors/system-errors.ts';
+import { DomainError, shortageOf, type ErrorCode } from '../../errors/errors.ts';
 import type { RouteResponse } from './route.ts';
 
 const STATUS: Readonly<Record<ErrorCode, number>> = {

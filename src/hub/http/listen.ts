@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Settings } from '../../config/load-settings.ts';
-import { isLoopback } from '../../config/address-kinds.ts';
+import { isLoopback } from '../../config/setting-kinds.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { isLoopback } from '../../config/address-kinds.ts';
+import { isLoopback } from '../../config/setting-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import type { AuditRecord, EngineServices } from '../../engine/ports.ts';

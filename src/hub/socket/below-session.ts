@@ -1,5 +1,4 @@
-import type { Settings } from '../../config/load-settings.ts';
-import { withDepthOfAncestors } from '../../config/ancestor-depth.ts';
+import { withDepthOfAncestors, type Settings } from '../../config/load-settings.ts';
 
 /**
  * Whether this process runs inside a session, according to its own environment or that of an ancestor. An agent must

@@ -1,5 +1,4 @@
-import { DomainError, messageOf } from '../../errors/errors.ts';
-import { ownFileProblem } from '../../errors/system-errors.ts';
+import { DomainError, messageOf, ownFileProblem } from '../../errors/errors.ts';
 
 /** https://www.sqlite.org/rescode.html */
 const UNAVAILABLE: Readonly<Record<number, string>> = {

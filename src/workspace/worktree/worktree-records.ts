@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { DomainError } from '../../errors/errors.ts';
-import { naming } from '../../errors/system-errors.ts';
+import { DomainError, naming } from '../../errors/errors.ts';
 import { worktreeRecord, type WorktreeRecord } from '../../schema/worktree-record.ts';
 import type { Checkout } from '../git/checkout.ts';
 import type { Exclusively } from './exclusive.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Answer } from '../../../schema/commands.ts';
 import { DomainError } from '../../../errors/errors.ts';
 import { RESPONSE_MODES } from '../../../schema/enums.ts';
-import { permissionUpdate } from '../../../schema/permission-update.ts';
+import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';

@@ -1,6 +1,6 @@
-import { parseProcStat } from './proc-stat.ts';
-import { darwinStartTimes } from './darwin-processes.ts';
-import { thisSystem, type System } from './system.ts';
+import { parseProcStat } from './ancestors.ts';
+import { darwinStartTimes, darwinMarked } from './darwin-processes.ts';
+import { thisSystem, OWNER_MARKER, RUN_MARKER, type System } from './system.ts';
 import { windowsStartTimes } from './windows-processes.ts';
 
 /** A pid alone may be reused; together with its start time it identifies one process. */
@@ -71,4 +71,62 @@ export function linuxStartTime(pid: number, system: System): string | undefined 
   if (stat === undefined) return undefined;
   const { isDead, startTime } = parseProcStat(stat);
   return isDead ? undefined : startTime;
+}
+
+/** Few enough open files, enough to keep libuv's threads busy. */
+const READERS = 16;
+const OWNER_BYTES = Buffer.from(`${OWNER_MARKER}=`);
+
+/** Every process that carries a marker, of any owner. */
+export async function linuxMarked(system: System): Promise<ProcessIdentity[]> {
+  const queue = (await system.pids()).filter((pid) => pid !== system.pid);
+  const found: ProcessIdentity[] = [];
+  async function reader(): Promise<void> {
+    for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
+      const identity = await identify(pid, system);
+      if (identity) found.push(identity);
+    }
+  }
+  await Promise.all(Array.from({ length: READERS }, reader));
+  return found.sort((a, b) => a.pid - b.pid);
+}
+
+async function identify(pid: number, system: System): Promise<ProcessIdentity | undefined> {
+  if (!readMarkers(await system.environ(pid))) return undefined;
+  const startTime = linuxStartTime(pid, system);
+  if (startTime === undefined) return undefined;
+  // Read again: the pid may have been reused between the first read and the start time.
+  const markers = readMarkers(await system.environ(pid));
+  return markers && linuxStartTime(pid, system) === startTime ? { pid, startTime, ...markers } : undefined;
+}
+
+function readMarkers(block: Buffer | undefined): { owner: string; run: string } | undefined {
+  if (!block?.includes(OWNER_BYTES)) return undefined;
+  const variables = block.toString('latin1').split('\0');
+  const owner = valueOf(variables, OWNER_MARKER);
+  return owner === undefined ? undefined : { owner, run: valueOf(variables, RUN_MARKER) ?? '' };
+}
+
+function valueOf(variables: readonly string[], name: string): string | undefined {
+  return variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+export interface MarkedFilter {
+  readonly owner?: string | undefined;
+  readonly run?: string | undefined;
+  /** Start time of the server that made the marker: anything older cannot be its own. */
+  readonly since?: string | undefined;
+}
+
+/**
+ * The live processes that carry the marker, whatever their parent, group or session; never the calling one. On Windows
+ * an environment cannot be read: always empty, see `windows-processes.ts`. Rejects if the system cannot be queried.
+ */
+export async function findMarked(filter: MarkedFilter, system: System = thisSystem): Promise<ProcessIdentity[]> {
+  if (system.platform === 'win32') return [];
+  const wanted = ({ owner, run }: { owner: string; run: string }): boolean =>
+    (filter.owner === undefined || filter.owner === owner) && (filter.run === undefined || filter.run === run);
+  const marked =
+    system.platform === 'linux' ? (await linuxMarked(system)).filter(wanted) : await darwinMarked(wanted, system);
+  return marked.filter(({ startTime }) => startedSince(startTime, filter.since, system.platform));
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Host } from './host.ts';
+import { findProgram } from './setting-kinds.ts';
 
 /** On Windows Claude Code runs its commands in Git Bash; without one it has no Bash tool, or does not start at all. */
 export type GitBash =
@@ -38,4 +39,18 @@ function candidates(env: NodeJS.ProcessEnv): string[] {
       .map((directory) => win32.dirname(directory)),
   ];
   return roots.map((root) => win32.join(root, 'bin', 'bash.exe'));
+}
+
+/** The components of Claude Code's sandbox on Linux, by program and Debian package. macOS has its own. */
+const LINUX_PROGRAMS = { bwrap: 'bubblewrap', socat: 'socat' } as const;
+
+export const SANDBOX_REMEDY =
+  'Install the packages bubblewrap and socat (Debian and Ubuntu: apt-get install bubblewrap socat), or turn CLAUDE_CODE_MCP_SANDBOX off.';
+
+/** The packages that the sandbox still needs on this machine. */
+export function missingSandboxPackages(host: Pick<Host, 'env' | 'platform'>): string[] {
+  if (host.platform !== 'linux') return [];
+  return Object.entries(LINUX_PROGRAMS)
+    .filter(([program]) => findProgram(program, { homedir: '', ...host }) === undefined)
+    .map(([, debianPackage]) => debianPackage);
 }

@@ -1,5 +1,5 @@
 import { expect, it, test } from 'vitest';
-import { naming, ownFileProblem, shortageOf } from './system-errors.ts';
+import { naming, ownFileProblem, shortageOf } from './errors.ts';
 
 const systemError = (code: string, more: Partial<NodeJS.ErrnoException> = {}): Error =>
   Object.assign(new Error(`${code}: as Node words it`), { code, ...more });
