@@ -72,7 +72,7 @@ const builds: UserConfig[] = [
         groups: [
           {
             name: 'opening',
-            test: /[\\/](src[\\/](config|errors|schema[\\/]setting-choices|cli[\\/]run\.ts|transports[\\/]open|mcp[\\/]forms[\\/]line-diff)|package\.json)/,
+            test: /[\\/](src[\\/](config|errors|schema[\\/]setting-choices|cli[\\/]run\.ts|transports[\\/]open|text[\\/]line-diff)|package\.json)/,
           },
         ],
       },

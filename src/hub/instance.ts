@@ -5,7 +5,7 @@ import { hubRecordFile, hubSecretFile, readHubRecord, type HubRecord } from '../
 import { openOwnFile } from '../platform/own-file.ts';
 import { naming } from '../errors/errors.ts';
 import { lockSession } from '../transcripts/session-lock.ts';
-import { readSecret } from '../transports/attach/proof.ts';
+import { readSecret } from '../transports/attach/protocol.ts';
 
 /** Another hub has this state directory. */
 export class HubRunsAlready extends Error {

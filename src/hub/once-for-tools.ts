@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_META_KEY, type CallOnce } from '../mcp/call-once.ts';
+import { IDEMPOTENCY_META_KEY, type CallOnce } from '../mcp/call-tool.ts';
 import type { Once } from './once.ts';
 
 /** Runs a tool call once per key in its `_meta`. */

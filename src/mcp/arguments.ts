@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import { nearestName } from '../config/nearest-name.ts';
 import { whyNotOffered } from '../driver/options-table.ts';
 import { DomainError } from '../errors/errors.ts';
-import { withoutNulls } from './without-nulls.ts';
 
 export type Arguments = Record<string, unknown>;
 
@@ -82,4 +81,83 @@ function unwrap(schema: unknown): z.ZodObject | undefined {
   while (current && current.shape === undefined && typeof current.unwrap === 'function')
     current = current.unwrap() as typeof current;
   return current?.shape === undefined ? undefined : (current as unknown as z.ZodObject);
+}
+
+/** What is read from a schema of any kind. */
+interface Shape {
+  readonly def: {
+    readonly type: string;
+    readonly innerType?: Shape;
+    readonly shape?: Readonly<Record<string, Shape>>;
+    readonly catchall?: Shape;
+    readonly element?: Shape;
+    readonly valueType?: Shape;
+    readonly options?: readonly Shape[];
+  };
+  safeParse(value: unknown): { success: boolean };
+}
+
+/**
+ * `null` for an optional parameter means omitted, at any depth. Only the schema knows what is a parameter: in free-form
+ * data (an input, a JSON Schema, settings) a null is a value.
+ */
+export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
+  return strip(schema, value);
+}
+
+function strip(schema: Shape, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { type, innerType, shape, catchall, element, valueType, options } = schema.def;
+  if (innerType) return strip(innerType, value);
+  if (type === 'array' && element && Array.isArray(value)) return value.map((item: unknown) => strip(element, item));
+  if (type === 'union' && options) return stripAsOneOf(options, value);
+  if (Array.isArray(value)) return value;
+  if (type === 'record' && valueType) return mapEntries(value, (_name, item) => [strip(valueType, item)]);
+  if (type !== 'object' || !shape) return value;
+  return mapEntries(value, (name, item) => {
+    const parameter = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    // Further parameters that the SDK knows and this schema passes through, such as those of a sub-agent.
+    if (!parameter) return item === null && catchall?.def.type === 'unknown' ? [] : [item];
+    return item === null && parameter.safeParse(undefined).success ? [] : [strip(parameter, item)];
+  });
+}
+
+function stripAsOneOf(options: readonly Shape[], value: object): unknown {
+  for (const option of options) {
+    const stripped = strip(option, value);
+    if (option.safeParse(stripped).success) return stripped;
+  }
+  return value;
+}
+
+function mapEntries(object: object, map: (name: string, value: unknown) => [] | [unknown]): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(object).flatMap(([name, value]) => map(name, value).map((mapped) => [name, mapped])),
+  );
+}
+
+/** Deeper than any hand-written schema, agent or tool input. Recursive code runs out of stack far beyond this. */
+const MAX_LEVELS = 100;
+
+/**
+ * What no schema catches: nesting so deep that recursive code fails, and keys named `__proto__`, which JSON may contain
+ * and libraries silently ignore. Searched without recursion.
+ */
+export function checkShape(args: Readonly<Record<string, unknown>>): void {
+  let level: [where: string, value: object][] = [['', args]];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_LEVELS) {
+      const [parameter = ''] = level[0]?.[0].split('.', 1) ?? [];
+      throw new DomainError('INVALID_ARGUMENT', `${parameter}: nested deeper than ${String(MAX_LEVELS)} levels.`);
+    }
+    level = level.flatMap(([where, value]) => objectsIn(where, value));
+  }
+}
+
+function objectsIn(where: string, value: object): [where: string, value: object][] {
+  return Object.entries(value).flatMap(([key, item]: [string, unknown]): [string, object][] => {
+    const path = where === '' ? key : `${where}.${key}`;
+    if (key === '__proto__') throw new DomainError('INVALID_ARGUMENT', `Unknown parameter ${path}.`);
+    return typeof item === 'object' && item !== null ? [[path, item]] : [];
+  });
 }

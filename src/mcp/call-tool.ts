@@ -1,11 +1,11 @@
-import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult, CallToolRequest, ServerContext } from '@modelcontextprotocol/server';
 import { digestLine } from '../audit/audit-entry.ts';
 import type { EngineClient } from '../engine/client.ts';
+import type { Principal } from '../engine/rules/principal.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
-import { checkShape } from './argument-shape.ts';
-import { isObject, parseArguments, type Arguments } from './arguments.ts';
-import type { Tool, ToolContext } from './define-tool.ts';
 import { compactStatus, explicitStatus } from '../views/status.ts';
+import { checkShape, isObject, parseArguments, type Arguments } from './arguments.ts';
+import type { Tool, ToolContext } from './define-tool.ts';
 
 /**
  * Runs a tool. Nothing is thrown to the protocol: failures are results. A call that waits may end with forms instead,
@@ -72,5 +72,40 @@ function argumentsLine(args: Arguments): string {
     return digestLine(JSON.stringify(args));
   } catch {
     return 'nested too deeply';
+  }
+}
+
+/**
+ * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice. A
+ * call that changes nothing is simply repeated.
+ */
+export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';
+
+type ToolAnswer = CallToolResult | InputRequiredResult;
+
+/** Runs a call once per key. */
+export type CallOnce = (
+  call: { readonly principal: string; readonly key: string; readonly tool: string; readonly args: unknown },
+  run: () => Promise<ToolAnswer>,
+) => Promise<ToolAnswer>;
+
+/** With the call's key, if it has one. Problems with the key are reported the way tools report them. */
+export async function calledOnce(
+  once: CallOnce,
+  { params }: CallToolRequest,
+  ctx: ServerContext,
+  { id: principal }: Principal,
+  run: () => Promise<ToolAnswer>,
+): Promise<ToolAnswer> {
+  const key = params._meta?.[IDEMPOTENCY_META_KEY];
+  // A call repeated with the answers to its forms continues where it was, and is not a repeat.
+  if (key === undefined || ctx.mcpReq.requestState() !== undefined) return run();
+  try {
+    if (typeof key !== 'string')
+      throw new DomainError('INVALID_ARGUMENT', `_meta["${IDEMPOTENCY_META_KEY}"] must be a string.`);
+    return await once({ principal, key, tool: params.name, args: params.arguments }, run);
+  } catch (error) {
+    const failure = formatError(error);
+    return { ...toResult({ isError: true, error: failure }), isError: true };
   }
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { EngineClient } from '../engine/client.ts';
+import type { Driven } from '../engine/session/elsewhere.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 import type { AnswerTurn } from './outbox.ts';
@@ -79,4 +80,14 @@ function once<Schema>(make: () => Schema): () => Schema {
 
 function sessionIdOf(args: Arguments): string {
   return typeof args['sessionId'] === 'string' ? args['sessionId'].slice(0, 200) : '';
+}
+
+/** What the response to a start or a message should also mention. */
+export function shownWarnings(warnings: readonly string[]): { warnings?: string[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] };
+}
+
+/** A call repeated with the answers to its forms has done its part already: it must not start or send anything again. */
+export function repeated({ forms }: ToolContext): Driven | undefined {
+  return forms?.sessionId === undefined ? undefined : { sessionId: forms.sessionId, warnings: [] };
 }

@@ -4,7 +4,7 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 import type { ProtocolEra } from '../schema/enums.ts';
 import { observed, type Observer } from './observe.ts';
 import type { Outbox } from './outbox.ts';
-import { watchResources } from './resources/resource-updates.ts';
+import { watchResources } from './resource-updates.ts';
 
 export const EXTRA_CAPABILITIES = { resources: { subscribe: true, listChanged: true }, prompts: {} } as const;
 
@@ -22,8 +22,8 @@ export function offerExtras(
   observe: Observer | undefined,
   outbox: Outbox | undefined,
 ): () => void {
-  const resources = () => import('./resources/resources.ts');
-  const prompts = () => import('./prompts/prompts.ts');
+  const resources = () => import('./resources.ts');
+  const prompts = () => import('./prompts.ts');
   const subscribed = new Set<string>();
   let unwatch: (() => void) | undefined;
   const watch = (): void => {

@@ -7,7 +7,6 @@ import {
 } from '@modelcontextprotocol/server';
 import { CallerOutbox, type Outbox } from '../mcp/outbox.ts';
 import { FrameReader } from './frame-reader.ts';
-import { keepProtoKey } from './proto-key.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 const PARSE_ERROR = -32700;
@@ -144,4 +143,16 @@ function idOf(line: string): string | number | undefined {
   const value = JSON.parse(line) as { id?: unknown } | null;
   const id = value?.id;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+/**
+ * The protocol library silently drops an argument named `__proto__`, but nothing a caller writes may be ignored: under
+ * this name it gets through and is refused as unknown.
+ */
+export function keepProtoKey(message: JSONRPCMessage): void {
+  const params = 'params' in message ? message.params : undefined;
+  const args: unknown = params?.['arguments'];
+  if (typeof args !== 'object' || args === null || !Object.hasOwn(args, '__proto__')) return;
+  Reflect.deleteProperty(args, '__proto__');
+  Object.assign(args, { '"__proto__"': true });
 }

@@ -8,12 +8,10 @@ import type { CheckAnswer, EventView } from '../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { minimalEvent } from './event-view.ts';
 import { fullEvent } from './full-event.ts';
-import { charsWithin, resultView } from './result-view.ts';
-import { byteLength } from './shorten.ts';
+import { charsWithin, resultView, byteLength } from './result-view.ts';
 import { compactStatus } from './status.ts';
 import { toolCallView } from './tool-call-view.ts';
-import { describeTools } from './tool-catalogue.ts';
-import { ToolNames } from './tool-names.ts';
+import { describeTools, ToolNames } from './tool-names.ts';
 
 export interface CheckViewOptions {
   cursor: number | undefined;

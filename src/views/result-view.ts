@@ -1,10 +1,9 @@
 import { isAtRest } from '../engine/conversation/state.ts';
-import { roundUsd } from '../engine/conversation/totals.ts';
 import { cutAt } from '../engine/conversation/tool-summary.ts';
+import { roundUsd } from '../engine/conversation/totals.ts';
 import type { WorkDetail } from '../schema/enums.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { CallResult, PermissionDenial, Work } from '../schema/results.ts';
-import { byteLength } from './shorten.ts';
 
 export interface ResultViewOptions {
   includeUsage: boolean;
@@ -74,4 +73,8 @@ export function charsWithin(text: string, bytes: number): number {
   let chars = Math.floor(bytes);
   while (chars > 1 && byteLength(text.slice(0, chars)) > bytes) chars = Math.floor(chars * 0.8);
   return chars;
+}
+
+export function byteLength(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value) ?? '');
 }

@@ -1,8 +1,11 @@
 import { classOf } from '../driver/options-table.ts';
-import type { DiskSession } from '../engine/ports.ts';
+import { oneLine } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
-import type { DiskSessionShown, SessionShown } from '../schema/listed-sessions.ts';
+import type { DiskSession } from '../engine/ports.ts';
+import type { ListedWorktree } from '../engine/session/session-worktrees.ts';
+import type { DiskSessionShown, SessionShown, WorktreeShown } from '../schema/listed-sessions.ts';
 import type { SessionRecord } from '../schema/records.ts';
+import type { CheckAnswer } from '../schema/results.ts';
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
@@ -56,4 +59,41 @@ function shownOptions(
     return options[name] !== undefined && (show === 'always' || (sensitive && show === 'sensitive'));
   });
   return Object.fromEntries(names.map((name) => [name, options[name]]));
+}
+
+/** What the response to a start says about the new worktree. */
+export function startedWorkspace({ workspace }: SessionRecord): Pick<CheckAnswer, 'workspace'> {
+  if (workspace.type !== 'worktree') return {};
+  const { path, branch, base } = workspace;
+  return { workspace: { path, branch, base } };
+}
+
+/** A worktree and how far its work has been applied; `sensitive` shows where it is. */
+export function worktreeView(listed: ListedWorktree, sensitive: boolean): WorktreeShown {
+  const { path, repository, branch, base, state, dirty, unmergedCommits } = listed;
+  return {
+    ...(sensitive && { path, repository }),
+    branch,
+    base,
+    state: state === 'ready' ? (isTaken(listed) ? 'merged' : 'unmerged') : state,
+    uncommittedFiles: dirty.length,
+    unmergedCommits,
+  };
+}
+
+function isTaken({ dirty, unmergedCommits, looseHead, unreadable }: ListedWorktree): boolean {
+  return dirty.length === 0 && unmergedCommits === 0 && looseHead === undefined && unreadable === undefined;
+}
+
+const RULES_CHARS = 300;
+
+/** One line on what a session actually runs under, for a caller that relied on defaults. */
+export function effectiveLine({ options, permissionMode }: SessionRecord): string {
+  const { cwd, allowedTools = [], disallowedTools = [] } = options;
+  return [
+    `permissionMode ${permissionMode ?? 'default'}`,
+    ...(cwd === undefined ? [] : [`cwd ${cwd}`]),
+    ...(allowedTools.length === 0 ? [] : [`allowed ${oneLine(allowedTools.join(', '), RULES_CHARS)}`]),
+    ...(disallowedTools.length === 0 ? [] : [`disallowed ${oneLine(disallowedTools.join(', '), RULES_CHARS)}`]),
+  ].join('; ');
 }

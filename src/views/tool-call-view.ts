@@ -3,8 +3,7 @@ import { shortenTexts } from '../engine/conversation/shortening.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { ToolResultBlock } from '../schema/events.ts';
 import type { ToolCallView } from '../schema/results.ts';
-import { charsWithin } from './result-view.ts';
-import { byteLength } from './shorten.ts';
+import { charsWithin, byteLength } from './result-view.ts';
 import { blocksOf } from './tool-names.ts';
 
 /** Size of the fields around input and output. */

@@ -31,3 +31,60 @@ export class ToolNames {
 export function blocksOf(body: EventBody): readonly MessageBlock[] {
   return body.kind === 'message' ? body.blocks : [];
 }
+
+interface ToolNote {
+  category: string;
+  description: string;
+}
+
+/** What the built-in tools are for. Names come from Claude Code; a tool without a note is still listed. */
+const NOTES: Record<string, ToolNote> = {
+  Agent: { category: 'agents', description: 'starts a sub-agent' },
+  AskUserQuestion: { category: 'interaction', description: 'asks a question with choices' },
+  Bash: { category: 'execution', description: 'runs a shell command' },
+  CronCreate: { category: 'scheduling', description: 'schedules a prompt' },
+  CronDelete: { category: 'scheduling', description: 'removes a scheduled prompt' },
+  CronList: { category: 'scheduling', description: 'lists scheduled prompts' },
+  Edit: { category: 'files', description: 'changes part of a file' },
+  EnterPlanMode: { category: 'planning', description: 'starts planning' },
+  EnterWorktree: { category: 'git', description: 'works in a git worktree' },
+  ExitPlanMode: { category: 'planning', description: 'presents a plan for review' },
+  ExitWorktree: { category: 'git', description: 'leaves a git worktree' },
+  Glob: { category: 'search', description: 'finds files by name' },
+  Grep: { category: 'search', description: 'finds text in files' },
+  LSP: { category: 'search', description: 'asks a language server' },
+  ListAgents: { category: 'agents', description: 'lists agents that can be written to' },
+  ListMcpResourcesTool: { category: 'mcp', description: 'lists resources of MCP servers' },
+  Monitor: { category: 'execution', description: 'watches a command' },
+  NotebookEdit: { category: 'files', description: 'changes a notebook cell' },
+  PowerShell: { category: 'execution', description: 'runs a PowerShell command' },
+  Read: { category: 'files', description: 'reads a file' },
+  ReadMcpResourceTool: { category: 'mcp', description: 'reads a resource of an MCP server' },
+  ReportFindings: { category: 'interaction', description: 'reports findings of a review' },
+  ScheduleWakeup: { category: 'scheduling', description: 'wakes the session later' },
+  SendMessage: { category: 'agents', description: 'writes to another agent' },
+  Skill: { category: 'skills', description: 'uses a skill' },
+  Task: { category: 'agents', description: 'starts a sub-agent; the same as Agent' },
+  TaskCreate: { category: 'planning', description: 'adds to the task list' },
+  TaskGet: { category: 'planning', description: 'reads a task' },
+  TaskList: { category: 'planning', description: 'reads the task list' },
+  TaskStop: { category: 'execution', description: 'stops a background task' },
+  TaskUpdate: { category: 'planning', description: 'changes a task' },
+  TodoWrite: { category: 'planning', description: 'writes the to-do list' },
+  ToolSearch: { category: 'mcp', description: 'finds further tools' },
+  WebFetch: { category: 'web', description: 'fetches a page' },
+  WebSearch: { category: 'web', description: 'searches the web' },
+  Workflow: { category: 'agents', description: 'runs a workflow' },
+  Write: { category: 'files', description: 'writes a file' },
+};
+
+/** Known before any session has started. */
+export const USUAL_TOOLS: readonly string[] = Object.keys(NOTES);
+
+export function describeTools(names: readonly string[]): { name: string; category: string; description?: string }[] {
+  return names.map((name) => {
+    const note = NOTES[name];
+    if (note) return { name, ...note };
+    return { name, category: name.startsWith('mcp__') ? 'mcp' : 'other' };
+  });
+}

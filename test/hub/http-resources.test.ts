@@ -3,7 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
 import { text } from '../../src/scripted-model/reply.ts';
-import { sessionUri } from '../../src/mcp/resources/uris.ts';
+import { sessionUri } from '../../src/mcp/resource-updates.ts';
 import type { Era } from '../harness/connect-client.ts';
 import { openEngineHub } from './http-hub.ts';
 

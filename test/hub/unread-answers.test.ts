@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { SocketClients } from '../../src/hub/socket/socket-clients.ts';
 import { stateKeyIn } from '../../src/hub/http-part.ts';
 import { STORES } from '../store/stores.ts';
-import { placeOf } from '../../src/transports/attach/place.ts';
+import { placeOf } from '../../src/transports/attach/protocol.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openAccessWorld, type AccessWorld } from './access-world.ts';

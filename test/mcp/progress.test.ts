@@ -5,7 +5,7 @@ import type { Rules } from '../../src/engine/rules/rules.ts';
 import { Gate } from '../../src/engine/gate.ts';
 import { activityLine } from '../../src/engine/session/session-record.ts';
 import { Session } from '../../src/engine/session/session.ts';
-import { reportProgress } from '../../src/mcp/progress.ts';
+import { reportProgress } from '../../src/mcp/wait.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import { checkView } from '../../src/views/check-view.ts';
 import { heardAs, STARTED, type Said } from '../harness/agent-messages.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeTools } from '../../src/views/tool-catalogue.ts';
+import { describeTools } from '../../src/views/tool-names.ts';
 import { text } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 

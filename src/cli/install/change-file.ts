@@ -1,6 +1,6 @@
 import { chmod, copyFile, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { lineDiff } from '../../mcp/forms/line-diff.ts';
+import { lineDiff } from '../../text/line-diff.ts';
 import type { Paint } from '../terminal/paint.ts';
 
 /** Undefined when there is no such file. */

@@ -10,8 +10,7 @@ import {
   HubUnavailable,
   type AttachedHub,
 } from '../../transports/attach/connect-hub.ts';
-import { placeOf } from '../../transports/attach/place.ts';
-import type { AttachRequest } from '../../transports/attach/protocol.ts';
+import { placeOf, type AttachRequest } from '../../transports/attach/protocol.ts';
 import { createLog } from './log.ts';
 
 export interface HubClientContext extends SettingsSource {

@@ -3,7 +3,7 @@ import { classOf } from '../../driver/options-table.ts';
 import { alwaysOffer } from '../../engine/requests/always.ts';
 import { roundUsd } from '../../engine/conversation/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
-import { describeOffer } from '../../views/lasting-rules.ts';
+import { describeOffer } from '../../views/action-view.ts';
 import { resultView } from '../../views/result-view.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';

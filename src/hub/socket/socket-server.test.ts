@@ -6,8 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { HubRecord } from '../../config/hub-record.ts';
 import { askHub } from '../../transports/attach/connect-hub.ts';
 import { LineChannel } from '../../transports/attach/line-channel.ts';
-import { newNonce, proofOf } from '../../transports/attach/proof.ts';
-import type { HubRequest } from '../../transports/attach/protocol.ts';
+import { newNonce, proofOf, type HubRequest } from '../../transports/attach/protocol.ts';
 import { listenOnSocket } from './socket-server.ts';
 
 const SECRET = 'a'.repeat(64);

@@ -2,8 +2,11 @@ import { rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../errors/errors.ts';
 import { LineChannel } from '../../transports/attach/line-channel.ts';
-import { isNonce, isProof, newNonce, proofOf } from '../../transports/attach/proof.ts';
 import {
+  isNonce,
+  isProof,
+  newNonce,
+  proofOf,
   HUB_PROTOCOL,
   MAX_GREETING_BYTES,
   MAX_REQUEST_BYTES,

@@ -15,7 +15,7 @@ import type { Rules } from '../../engine/rules/rules.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { declaredCapabilities, showsForms } from './client-forms.ts';
-import { formFor } from './form-for.ts';
+import { formFor } from './request-forms.ts';
 import { formEnd, type FormReturn } from './form.ts';
 
 /** What a call that ended with forms needs to know when it is repeated with the answers. */

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { QuestionAnswer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { oneLine } from '../../engine/conversation/tool-summary.ts';
-import type { Asker, Form, FormAbilities } from './form.ts';
-import { whereAsked } from './visible-text.ts';
+import { whereAsked, type Asker, type Form, type FormAbilities } from './form.ts';
 
 export const OTHER = 'Something else (write it below)';
 

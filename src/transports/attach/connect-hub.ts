@@ -2,8 +2,12 @@ import { open, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { hubClaimFile, hubSecretFile, type HubRecord } from '../../config/hub-record.ts';
 import { LineChannel } from './line-channel.ts';
-import { isNonce, isProof, newNonce, proofOf, readSecret } from './proof.ts';
 import {
+  isNonce,
+  isProof,
+  newNonce,
+  proofOf,
+  readSecret,
   HUB_PROTOCOL,
   MAX_GREETING_BYTES,
   MAX_REQUEST_BYTES,

@@ -1,6 +1,10 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import os from 'node:os';
+import { claudeConfigDir, type Host } from '../../config/host.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import type { SettingKey } from '../../config/settings-table.ts';
 import type { RuleSettings } from '../../engine/rules/rule-intersection.ts';
+import { openOwnFile } from '../../platform/own-file.ts';
 import type { HubRequestKind } from '../../schema/enums.ts';
 
 /*
@@ -70,3 +74,47 @@ export interface HubStatus {
 }
 
 export type HubReply = { readonly ok: true; readonly version: string } | { readonly ok: false; readonly why: string };
+
+/** What a client and its hub must have in common. */
+export function placeOf({ stateDir }: { readonly stateDir: string }, host: Pick<Host, 'env' | 'homedir'>): UserPlace {
+  const { username, uid } = os.userInfo();
+  return { user: `${username} (${String(uid)})`, home: host.homedir, configDir: claudeConfigDir(host), stateDir };
+}
+
+export type End = 'client' | 'hub';
+
+export interface Nonces {
+  readonly client: string;
+  readonly hub: string;
+}
+
+export function newNonce(): string {
+  return randomBytes(32).toString('hex');
+}
+
+export function isNonce(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+}
+
+/** Names the end that made it, so that one end's proof cannot be sent back as the other's. */
+export function proofOf(secret: string, end: End, { client, hub }: Nonces): string {
+  return createHmac('sha256', secret).update(`claude-code-mcp ${end} ${client} ${hub}`).digest('hex');
+}
+
+export function isProof(given: unknown, secret: string, end: End, nonces: Nonces): boolean {
+  const expected = Buffer.from(proofOf(secret, end, nonces));
+  const actual = Buffer.from(typeof given === 'string' ? given : '');
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
+}
+
+/** The secret that both ends read from the state directory. */
+export async function readSecret(file: string): Promise<string> {
+  const handle = await openOwnFile(file, 'read');
+  try {
+    const secret = (await handle.readFile('utf8')).trim();
+    if (!/^[0-9a-f]{64}$/.test(secret)) throw new Error(`${file} does not contain a secret`);
+    return secret;
+  } finally {
+    await handle.close();
+  }
+}

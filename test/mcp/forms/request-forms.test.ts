@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PermissionUpdate } from '../../../src/driver/permission-ask.ts';
 import { toDecision } from '../../../src/engine/requests/answer.ts';
-import { formFor } from '../../../src/mcp/forms/form-for.ts';
+import { formFor } from '../../../src/mcp/forms/request-forms.ts';
 import type { Form } from '../../../src/mcp/forms/form.ts';
 import { ASKER, openRequest } from './open-request.ts';
 

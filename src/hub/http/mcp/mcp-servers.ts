@@ -7,10 +7,10 @@ import type { Principal } from '../../../engine/rules/principal.ts';
 import type { Rules } from '../../../engine/rules/rules.ts';
 import type { ProtocolEra } from '../../../schema/enums.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';
-import type { CallOnce } from '../../../mcp/call-once.ts';
+import type { CallOnce } from '../../../mcp/call-tool.ts';
 import type { Observer } from '../../../mcp/observe.ts';
 import type { Outbox } from '../../../mcp/outbox.ts';
-import { watchResources, type UpdateListener } from '../../../mcp/resources/resource-updates.ts';
+import { watchResources, type UpdateListener } from '../../../mcp/resource-updates.ts';
 import { serverFactory, type ServerIdentity } from '../../../mcp/server.ts';
 
 export interface McpConnection {

@@ -4,13 +4,12 @@ import { DomainError } from '../../../errors/errors.ts';
 import { RESPONSE_MODES } from '../../../schema/enums.ts';
 import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defineTool } from '../../define-tool.ts';
+import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { checkView } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';
-import { repeated, shownWarnings } from '../driven.ts';
 import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
 const permissionOptions = z

@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { WHEN_BUSY } from '../../../schema/enums.ts';
 import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
-import { defineTool } from '../../define-tool.ts';
+import { defineTool, repeated } from '../../define-tool.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
-import { repeated } from '../driven.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
-import { startedView } from './started-view.ts';
+import { startedView } from './view-options.ts';
 
 const NOT_CHANGED = 'not changed';
 

@@ -9,8 +9,7 @@ import type { ListedWorktree } from '../../../engine/session/session-worktrees.t
 import { listedAs, unlisted } from '../../list-schema.ts';
 import { APPLY_MODES } from '../../../schema/enums.ts';
 import { sessionsAnswer, type SessionShown, type SessionsAnswer } from '../../../schema/listed-sessions.ts';
-import { diskSessionView, sessionView } from '../../../views/session-view.ts';
-import { worktreeView } from '../../../views/workspace-view.ts';
+import { diskSessionView, sessionView, worktreeView } from '../../../views/session-view.ts';
 import { errorText } from './shared.ts';
 
 const DIFF_BYTES = 24_000;

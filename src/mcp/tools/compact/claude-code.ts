@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
-import { defineTool } from '../../define-tool.ts';
+import { defineTool, repeated } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
-import { USUAL_TOOLS } from '../../../views/tool-catalogue.ts';
-import { repeated } from '../driven.ts';
+import { USUAL_TOOLS } from '../../../views/tool-names.ts';
 import { defined, prompt } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
-import { startedView } from './started-view.ts';
+import { startedView } from './view-options.ts';
 
 /** A long list of MCP tools would cost every caller; `includeTools` of a check shows it in full. */
 const MAX_TOOLS_NAMED = 60;

@@ -1,7 +1,12 @@
 import { z } from 'zod';
+import type { Driven } from '../../../engine/session/elsewhere.ts';
 import { WORK_DETAILS, type ResponseMode } from '../../../schema/enums.ts';
+import type { CheckAnswer } from '../../../schema/results.ts';
+import { checkView, type CheckViewOptions } from '../../../views/check-view.ts';
+import { effectiveLine, startedWorkspace } from '../../../views/session-view.ts';
+import { shownWarnings, type ToolContext } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import type { CheckViewOptions } from '../../../views/check-view.ts';
+import { waitForSession } from '../../wait.ts';
 
 export const CHECK_ACTIONS = ['poll', 'wait', 'respond_permission'] as const;
 
@@ -96,4 +101,32 @@ export function viewOptions(action: (typeof CHECK_ACTIONS)[number], args: CheckA
     resultOffset: asked.resultOffset ?? 0,
     toolUseID: asked.toolUseID,
   };
+}
+
+/** What start and reply return: immediately, or after a wait with what a check would return. */
+export async function startedView(
+  { sessionId, warnings }: Driven,
+  waitMs: number | undefined,
+  context: ToolContext,
+): Promise<CheckAnswer> {
+  const { engine } = context;
+  const token = engine.resumeTokenFor(sessionId);
+  const { record, log } = await engine.read(sessionId);
+  const started = {
+    effective: effectiveLine(record),
+    ...startedWorkspace(record),
+    ...(token !== undefined && { resumeToken: token }),
+    ...shownWarnings(warnings),
+  };
+  if (waitMs === undefined || waitMs === 0) {
+    return {
+      sessionId,
+      status: 'running',
+      pollInterval: 3000,
+      nextCursor: log.nextId,
+      ...started,
+    };
+  }
+  await waitForSession(sessionId, waitMs, context);
+  return { ...checkView(await engine.read(sessionId), viewOptions('wait', {})), ...started };
 }

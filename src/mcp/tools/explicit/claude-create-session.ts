@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
-import { defineTool } from '../../define-tool.ts';
+import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { effectiveLine } from '../../../views/effective.ts';
-import { repeated, shownWarnings } from '../driven.ts';
+import { effectiveLine } from '../../../views/session-view.ts';
 import { defined, prompt } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 

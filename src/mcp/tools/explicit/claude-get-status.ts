@@ -3,7 +3,7 @@ import { STATUS_SPANS } from '../../../schema/enums.ts';
 import { requestNotFound } from '../../../engine/session/session-errors.ts';
 import { defineTool } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { explicitStatusView } from '../../../views/explicit-status-view.ts';
+import { explicitStatusView } from '../../../views/explicit-view.ts';
 import { MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { sessionId, waitMs } from '../fields.ts';
 import { DEFAULT_OUTPUT_LINES, statusOutput } from './shared.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { listedSessionView } from '../../../views/explicit-listed-session.ts';
+import { listedSessionView } from '../../../views/explicit-view.ts';
 import { listedSession } from '../../../schema/listed-sessions.ts';
 import { errorFields } from './shared.ts';
 

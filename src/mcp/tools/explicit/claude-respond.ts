@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
-import { defineTool } from '../../define-tool.ts';
+import { defineTool, repeated } from '../../define-tool.ts';
 import { explicitStatus } from '../../../views/status.ts';
-import { repeated } from '../driven.ts';
 import { answers, decision, sessionId, updatedInput } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineTool } from '../../define-tool.ts';
-import { repeated, shownWarnings } from '../driven.ts';
+import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 

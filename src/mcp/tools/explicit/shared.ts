@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { explicitStatus, statusAnswer, type StatusAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
-import { explicitStatusView } from '../../../views/explicit-status-view.ts';
+import { explicitStatusView } from '../../../views/explicit-view.ts';
 import { waitForSession } from '../../wait.ts';
 import { waitMs } from '../fields.ts';
 

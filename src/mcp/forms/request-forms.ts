@@ -1,12 +1,23 @@
 import { z } from 'zod';
+import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import type { AlwaysOffer } from '../../engine/requests/always.ts';
+import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
 import type { Answer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
-import { oneLine } from '../../engine/conversation/tool-summary.ts';
-import type { Asker, Form } from './form.ts';
-import { describeInForm, offerInForm } from '../../views/lasting-rules.ts';
-import { toolDetails, type ToolDetails } from './tool-details.ts';
-import { field, MAX_PATH_LENGTH, tooLongToAllow, whereAsked } from './visible-text.ts';
+import { describeInForm, offerInForm } from '../../views/action-view.ts';
+import {
+  field,
+  MAX_PATH_LENGTH,
+  tooLongToAllow,
+  whereAsked,
+  barred,
+  visibleText,
+  type Asker,
+  type Form,
+  type FormAbilities,
+} from './form.ts';
+import { questionForm } from './question-form.ts';
+import { toolDetails, describeFields, type ToolDetails } from './tool-details.ts';
 
 export const ALLOW_ONCE = 'Allow once';
 export const ALWAYS_ALLOW = 'Always allow';
@@ -78,5 +89,74 @@ function toAnswer(decision: string, refusal: string, message: string, offer: Alw
         decision: 'deny',
         message: message.trim() === '' ? refusal : `The user refused this: ${message.trim()}`,
       };
+  }
+}
+
+export const APPROVE = 'Approve and start the work';
+export const CHANGE = 'Ask for changes';
+
+/** Same wording as `respond_permission`, for a client whose user is a script. */
+const PLAN_WORDS: ReadonlyMap<unknown, string> = new Map([
+  ['allow', APPROVE],
+  ['deny', CHANGE],
+]);
+
+/** Is this plan good? */
+export function planForm(asker: Asker, { ask, plan = '' }: RequestRecord): Form {
+  const whole = visibleText(plan.trim());
+  const others = Object.keys(ask.input).filter((name) => name !== 'plan' || ask.input[name] !== plan);
+  const fields = describeFields(ask.input, others, () => Infinity);
+  const fullLength = whole.length + fields.join('\n').length;
+  const isCut = fullLength > SHOWN_CHARS;
+  const choices = isCut ? [CHANGE] : [APPROVE, CHANGE];
+  const decision = z.preprocess((word) => PLAN_WORDS.get(word) ?? word, z.enum(choices));
+  const content = z.object({ decision, changes: z.string().nullish() });
+  return {
+    message: [
+      'Claude has a plan and asks to start the work.',
+      whole === ''
+        ? 'It did not provide a written plan.'
+        : barred(isCut ? visibleText(plan.trim(), SHOWN_CHARS / 2) : whole),
+      ...(isCut ? describeFields(ask.input, others) : fields),
+      ...(isCut ? [tooLongToAllow(fullLength)] : []),
+      whereAsked(asker),
+    ].join('\n'),
+    requestedSchema: {
+      type: 'object',
+      properties: {
+        decision: { type: 'string', title: 'Decision', enum: choices },
+        changes: {
+          type: 'string',
+          title: 'Changes',
+          description: `With “${CHANGE}”: what the plan should say instead`,
+        },
+      },
+      required: ['decision'],
+    },
+    read(given) {
+      const { success, data } = content.safeParse(given);
+      if (!success) return undefined;
+      return data.decision === APPROVE
+        ? { decision: 'allow' }
+        : { decision: 'deny', message: changesWanted(data.changes?.trim() ?? '') };
+    },
+    declined: 'The user does not want this plan. Ask what they want before you continue.',
+  };
+}
+
+function changesWanted(changes: string): string {
+  return changes === ''
+    ? 'The user wants a different plan but did not say what to change: ask.'
+    : `The user wants the plan changed: ${changes}`;
+}
+
+export function formFor(asker: Asker, request: RequestRecord, abilities: FormAbilities): Form {
+  switch (request.kind) {
+    case 'permission':
+      return permissionForm(asker, request);
+    case 'plan_review':
+      return planForm(asker, request);
+    case 'user_question':
+      return questionForm(asker, request, abilities);
   }
 }

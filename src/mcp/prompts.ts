@@ -1,6 +1,6 @@
 import type { GetPromptResult, ListPromptsResult } from '@modelcontextprotocol/server';
-import type { Settings } from '../../config/load-settings.ts';
-import { DomainError } from '../../errors/errors.ts';
+import type { Settings } from '../config/load-settings.ts';
+import { DomainError } from '../errors/errors.ts';
 
 type Toolset = Settings['toolset'];
 type Given = Readonly<Record<string, string>>;

@@ -1,3 +1,0 @@
-export function byteLength(value: unknown): number {
-  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value) ?? '');
-}
