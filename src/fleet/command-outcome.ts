@@ -1,9 +1,8 @@
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { CommandProgress, StoredCommand } from '../schema/store.ts';
-import { writeReliably } from '../store/reliable-write.ts';
+import { writeReliably, nextWake } from '../store/wake-ups.ts';
 import { StoreConflict, StoreUncertain, type Store, type StoreNews } from '../store/contract.ts';
 import { WITHDRAWN } from '../store/plan.ts';
-import { nextWake } from '../store/next-wake.ts';
 import { errorFrom, type CommandResult } from './command-record.ts';
 
 /** How often the store may fail to answer before the caller is told. */

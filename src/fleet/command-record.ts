@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
-import type { CommandedBy } from '../engine/session/elsewhere.ts';
 import { RULE_SETTINGS } from '../engine/rules/rule-intersection.ts';
+import type { CommandedBy } from '../engine/session/elsewhere.ts';
 import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../errors/errors.ts';
 import { Command } from '../schema/commands.ts';
 import { ownerRecord } from '../schema/records.ts';
-import type { StoredCommand } from '../schema/store.ts';
+import type { StoredCommand, HubRef } from '../schema/store.ts';
 
 /** The contents of a stored command: what to do, for whom, and under which rules. */
 export interface CommandRecord {
@@ -43,4 +44,14 @@ export function errorFrom(text: string): DomainError {
     // Not one of ours: reported as is.
   }
   return new DomainError('INTERNAL', text);
+}
+
+/** Names the incarnation of the hub that added the command: once that is over, nothing there waits for it any more. */
+export function newCommandId({ hub, fence }: HubRef): string {
+  return `${hub}.${String(fence)}.${randomUUID()}`;
+}
+
+export function addedBy(commandId: string): HubRef | undefined {
+  const [, hub, fence] = /^(.*)\.(\d+)\.[^.]*$/.exec(commandId) ?? [];
+  return hub === undefined ? undefined : { hub, fence: Number(fence) };
 }

@@ -1,7 +1,8 @@
 import os from 'node:os';
+import { z } from 'zod';
 import type { FleetLease } from '../engine/ports.ts';
 import { messageOf } from '../errors/errors.ts';
-import type { HubRef } from '../schema/store.ts';
+import type { HubRef, StoredLease } from '../schema/store.ts';
 import { StoreConflict, type StoreLeases } from '../store/contract.ts';
 
 export interface LeaseTimes {
@@ -158,4 +159,29 @@ export class Lease implements FleetLease {
     this.#options.log('warn', 'the shared store was not reached in time; movable sessions are stopped');
     this.#listener?.onLost();
   }
+}
+
+const places = z.object({ free: z.number(), max: z.number() });
+
+/** What a hub's lease tells the others. One of another version may tell less. */
+const hubInfo = z.object({
+  /** Its host name. */
+  host: z.string(),
+  pid: z.number(),
+  version: z.string(),
+  places,
+  /** Sessions in it can be taken over by this hub. */
+  sharedWorkspace: z.string().optional(),
+});
+
+export type HubInfo = z.infer<typeof hubInfo>;
+
+export type KnownOfHub = Pick<HubInfo, 'host' | 'places' | 'sharedWorkspace'>;
+
+export function knownOf(hub: string, info: StoredLease['info'] | undefined): KnownOfHub {
+  const told = hubInfo
+    .partial()
+    .catch({})
+    .parse(info ?? {});
+  return { ...told, host: told.host ?? hub, places: told.places ?? { free: 0, max: 0 } };
 }

@@ -15,12 +15,10 @@ import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isResting } from '../store/row-facts.ts';
-import { recordOfRow, requestOfRow } from './session-codec.ts';
-import { newCommandId } from './command-id.ts';
-import { storedEvents } from './stored-events.ts';
-import { byFreePlaces, describePlaces, hubsOf, type Hub } from './hubs.ts';
-import { commandBody } from './command-record.ts';
 import { NotBegun, sendCommand } from './command-outcome.ts';
+import { newCommandId, commandBody } from './command-record.ts';
+import { knownOf, type HubInfo } from './lease.ts';
+import { recordOfRow, requestOfRow, storedEvents } from './session-codec.ts';
 
 /** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
@@ -213,4 +211,30 @@ function checkContainsNoSecrets(command: Command, { id, host }: Hub): void {
       'INVALID_ARGUMENT',
       `${names.join(', ')}: the session runs on ${host} (hub ${id}), and secrets are not passed through the store. Send them to that hub.`,
     );
+}
+
+export interface Hub {
+  readonly id: string;
+  /** Its host name. */
+  readonly host: string;
+  /** Its lease has expired. */
+  readonly isAway: boolean;
+  readonly sharesWorkspace: boolean;
+  readonly places: HubInfo['places'];
+}
+
+export function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
+  return leases.map(({ hub, expired, info }) => {
+    const { host, sharedWorkspace, places } = knownOf(hub, info);
+    return { id: hub, host, isAway: expired, sharesWorkspace: sharedWorkspace !== undefined, places };
+  });
+}
+
+/** The one with the most free slots first; among equals this one, which saves a detour. */
+export function byFreePlaces(hubs: readonly Hub[], own: string): Hub[] {
+  return hubs.toSorted((a, b) => b.places.free - a.places.free || Number(b.id === own) - Number(a.id === own));
+}
+
+export function describePlaces(hubs: readonly Hub[]): string {
+  return hubs.map(({ id, places: { free, max } }) => `${id}: ${String(max - free)} of ${String(max)}`).join('; ');
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../errors/errors.ts';
 import { STATES_AT_WORK } from '../schema/enums.ts';
 import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
-import { knownOf } from './hub-info.ts';
+import { knownOf } from './lease.ts';
 import { recordOfRow } from './session-codec.ts';
 
 export interface TakeOverOptions {

@@ -11,8 +11,7 @@ import { apiRoutes } from './api/routes.ts';
 import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from './http/serve-http.ts';
-import type { Once } from './once.ts';
-import { onceForTools } from './once-for-tools.ts';
+import { onceForTools, type Once } from './once.ts';
 import type { SignInCodes } from './auth/sign-in.ts';
 import { Tokens } from './auth/tokens.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import os from 'node:os';
 import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
-import type { Settings } from '../config/load-settings.ts';
+import { refusedBelowSession, type Settings } from '../config/load-settings.ts';
 import { secretsOf } from '../config/secret-variables.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import { messageOf } from '../errors/errors.ts';
@@ -11,7 +11,6 @@ import { nestedIn } from '../engine/rules/principal.ts';
 import { rolesThatMay } from '../engine/rules/access.ts';
 import type { TranscriptMirrors } from '../engine/ports.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
-import { refusedBelowSession } from './socket/below-session.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -19,14 +18,18 @@ import { openStorage, type HubStorage } from './storage.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify/notify-target.ts';
 import { Notifier, type NotifierServices } from './notify/notify.ts';
-import { Once } from './once.ts';
-import { onceForTools } from './once-for-tools.ts';
+import { Once, onceForTools } from './once.ts';
 import { peerOf } from './socket/peer.ts';
-import { SignInCodes } from './auth/sign-in.ts';
-import { removeSignInPage, removeSignInPages } from './auth/sign-in-page.ts';
+import { SignInCodes, removeSignInPage, removeSignInPages } from './auth/sign-in.ts';
 import { SocketClients } from './socket/socket-clients.ts';
-import { makePrivateDirectory, socketPath, type SocketHost } from './socket/socket-place.ts';
-import { listenOnSocket, type SocketAnswer, type SocketServer } from './socket/socket-server.ts';
+import {
+  makePrivateDirectory,
+  socketPath,
+  listenOnSocket,
+  type SocketHost,
+  type SocketAnswer,
+  type SocketServer,
+} from './socket/socket-server.ts';
 
 export interface HubContext extends HostContext {
   readonly version: string;

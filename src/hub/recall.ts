@@ -6,9 +6,8 @@ import type { SessionRecord } from '../schema/records.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
-import { knownOf } from '../fleet/hub-info.ts';
-import { recordOfRow, requestOfRow } from '../fleet/session-codec.ts';
-import { storedEvents } from '../fleet/stored-events.ts';
+import { knownOf } from '../fleet/lease.ts';
+import { recordOfRow, requestOfRow, storedEvents } from '../fleet/session-codec.ts';
 
 export interface Recaller {
   readonly store: Store;

@@ -10,9 +10,8 @@ import type { KeptProcesses } from '../keeper/kept-processes.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open-store.ts';
-import type { HubInfo } from '../fleet/hub-info.ts';
+import { Lease, LEASE_TIMES, uptime, type HubInfo } from '../fleet/lease.ts';
 import { Journal } from './journal.ts';
-import { Lease, LEASE_TIMES, uptime } from '../fleet/lease.ts';
 import { TakeOver } from '../fleet/take-over.ts';
 
 const FORGET_EVERY_MS = 3_600_000;

@@ -19,8 +19,8 @@ import type {
   StoredToken,
 } from '../schema/store.ts';
 import { StoreConflict } from './contract.ts';
-import { isSameIncarnation, isUnderWay, toJson } from './row-facts.ts';
 import { appended, EMPTY_BOOK, type EventBook } from './event-bounds.ts';
+import { isSameIncarnation, isUnderWay, toJson } from './row-facts.ts';
 
 export interface Needs {
   readonly sessions: Set<string>;

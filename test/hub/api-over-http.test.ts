@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import parsePrometheus from 'parse-prometheus-text-format';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { note, type Note } from '../../src/hub/notify/notes.ts';
+import { note, type Note } from '../../src/hub/notify/notify-target.ts';
 import { apiSessionDetail, requestsPage, type TurnAnswer } from '../../src/schema/api.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';

@@ -3,7 +3,7 @@
 import { onTestFinished } from 'vitest';
 import { EngineClient } from '../../src/engine/client.ts';
 import { DomainError } from '../../src/errors/errors.ts';
-import type { ApiContext } from '../../src/hub/api/context.ts';
+import type { ApiContext } from '../../src/hub/api/define-route.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';

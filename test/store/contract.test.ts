@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../src/schema/store.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
-import { follow } from '../../src/store/follow.ts';
+import { follow } from '../../src/store/wake-ups.ts';
 import { manualNow } from './manual-now.ts';
 import { allow, append, ask, command, event, grant, put, request, send, session, settle, T0, token } from './rows.ts';
 import { KINDS, openStore, STORES, type OpenedStore, type OpenOptions } from './stores.ts';

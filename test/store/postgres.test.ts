@@ -3,9 +3,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
-import { writeReliably } from '../../src/store/reliable-write.ts';
+import { writeReliably, follow } from '../../src/store/wake-ups.ts';
 import { StoreUncertain, type Store } from '../../src/store/contract.ts';
-import { follow } from '../../src/store/follow.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/open.ts';
 import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { writeSignInPage } from '../../hub/auth/sign-in-page.ts';
+import { writeSignInPage } from '../../hub/auth/sign-in.ts';
 import { askHub } from '../../transports/attach/connect-hub.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { requireHub } from './running-hub.ts';

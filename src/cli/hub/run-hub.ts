@@ -1,7 +1,6 @@
 import type { CommandSource } from '../run.ts';
-import type { Settings } from '../../config/load-settings.ts';
+import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { SettingsError, quote } from '../../config/settings-error.ts';
-import { refusedBelowSession, runsBelowSession } from '../../hub/socket/below-session.ts';
 import { HubUnavailable } from '../../transports/attach/connect-hub.ts';
 
 export interface HubCommandContext extends CommandSource {

@@ -1,6 +1,5 @@
 import { openAudit } from '../../audit/audit-log.ts';
-import type { Settings } from '../../config/load-settings.ts';
-import { refusedBelowSession, runsBelowSession } from '../../hub/socket/below-session.ts';
+import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { openStore } from '../../store/open-store.ts';
 import { HubAccess } from './hub-access.ts';
 

@@ -1,13 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import type { Settings } from '../../config/load-settings.ts';
+import type { EngineClient } from '../../engine/client.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { isObject, parseArguments } from '../../mcp/arguments.ts';
+import type { Role } from '../../schema/enums.ts';
+import type { HubRef } from '../../schema/store.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Tokens } from '../auth/tokens.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
-import type { ApiContext } from './context.ts';
-import { onceFor } from './idempotency.ts';
-import type { Role } from '../../schema/enums.ts';
+import type { Once } from '../once.ts';
+
+/** What the API routes need from the hub. Reads come from the store, changes go through a client. */
+export interface ApiContext {
+  readonly store: Store;
+  /** This incarnation of this hub. */
+  readonly hub: HubRef;
+  readonly version: string;
+  readonly settings: Pick<Settings, 'approvals' | 'auditLog' | 'allowSensitiveSessionDetails'>;
+  readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
+  /** Runs each idempotency key once. */
+  readonly once: Once;
+  /** The engine as this principal may use it. */
+  clientFor(principal: Principal): EngineClient;
+  /** Resolves when everything so far is stored; awaited before anything is reported. */
+  stored(): Promise<void>;
+  /** Time of day. */
+  now(): number;
+  /** Called for every request, for metrics. */
+  served?(method: string, route: string, status: number, seconds: number): void;
+  /** Unexpected failures, for the log. */
+  report(error: unknown): void;
+}
 
 export interface ApiCall<Query, Body> {
   readonly context: ApiContext;
@@ -142,4 +168,34 @@ function asObject(query: URLSearchParams): Record<string, string> {
   const twice = names.find((name) => query.getAll(name).length > 1);
   if (twice !== undefined) throw new DomainError('INVALID_ARGUMENT', `${twice.slice(0, 50)} is given twice.`);
   return Object.fromEntries(query);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly json?: unknown;
+}
+
+/** Runs a write once per `Idempotency-Key`. */
+export async function onceFor(
+  once: Once,
+  { operation, repeat }: ApiRoute,
+  { principal, path, body }: RouteRequest,
+  key: string,
+  run: () => Promise<RouteResponse>,
+): Promise<RouteResponse> {
+  const call = { keyName: 'Idempotency-Key', key, principal: principal.id, operation, path, input: body };
+  const { answer, isRepeat } = await once.run<Answer>(
+    call,
+    async () => plain(await run()),
+    (one) => (repeat === 'same-answer' || one.status >= 400 ? one : { status: one.status }),
+  );
+  if (isRepeat && repeat === 'refused' && answer.status < 400)
+    throw new DomainError('INVALID_ARGUMENT', 'This was already done, and its answer is shown only once.');
+  return answer;
+}
+
+/** Only JSON responses are kept; a write returns nothing else. */
+function plain(response: RouteResponse): Answer {
+  if (!('status' in response)) throw new TypeError('A write cannot return a stream.');
+  return { status: response.status, ...('json' in response && { json: response.json }) };
 }

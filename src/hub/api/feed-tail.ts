@@ -1,7 +1,7 @@
 import { sizeOf } from '../../engine/conversation/size-of.ts';
 import type { FeedEntry } from '../../schema/store.ts';
 import type { FeedPage, Store } from '../../store/contract.ts';
-import { follow } from '../../store/follow.ts';
+import { follow } from '../../store/wake-ups.ts';
 
 const MAX_ENTRIES = 2_000;
 const MAX_BYTES = 8 * 1024 * 1024;

@@ -1,9 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
-import type { Authenticated, Credential, Refused } from './credential.ts';
+import type { StoredToken } from '../../schema/store.ts';
 import type { Route } from '../http/route.ts';
 import { parentOf, shownName, TOKEN_PREFIX, type Tokens } from './tokens.ts';
+
+/** What was presented, so that its validity can be checked again. Never the secret itself. */
+export type Credential =
+  | { readonly kind: 'stored'; readonly id: string; readonly expiresAt: number | undefined }
+  | { readonly kind: 'oauth'; readonly expiresAt: number };
+
+export interface Authenticated {
+  readonly principal: Principal;
+  readonly credential: Credential;
+}
+
+/** Why access is denied. `scope`: the credential is valid, but grants no role here. */
+export type Refused = { readonly refused: 'missing' | 'invalid' | 'scope' | 'unavailable' };
 
 /** Access tokens from an issuer. */
 export interface AccessTokens {

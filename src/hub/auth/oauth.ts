@@ -3,8 +3,7 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, ty
 import { z } from 'zod';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { messageOf } from '../../errors/errors.ts';
-import type { AccessTokens } from './authenticate.ts';
-import type { Authenticated, Refused } from './credential.ts';
+import type { AccessTokens, Authenticated, Refused } from './authenticate.ts';
 import type { Route } from '../http/route.ts';
 import { ROLES, type Role } from '../../schema/enums.ts';
 

@@ -1,19 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Principal } from '../../engine/rules/principal.ts';
 import type { Outbox, Outboxes } from '../../mcp/outbox.ts';
 import type { FailedAttempts } from '../auth/attempts.ts';
-import type { Authenticator } from '../auth/authenticate.ts';
-import type { Authenticated, Refused } from '../auth/credential.ts';
+import type { Authenticator, Authenticated, Refused } from '../auth/authenticate.ts';
 import { hasBody, parseJson, refuseProtoKeys, type BodyReader } from './body.ts';
 import { errorResponse, HttpRefusal } from './error-response.ts';
 import { checkRequest, type OwnNames, type Target } from './gate.ts';
 import type { McpEndpoint } from './mcp/endpoint.ts';
 import type { OpenResponse, OpenResponses } from './open-responses.ts';
-import { Pipelines } from './pipelines.ts';
 import { sendEvents, sendWhole } from './respond.ts';
-import type { Route, RouteResponse } from './route.ts';
-import type { Match, Router } from './router.ts';
+import type { Route, RouteResponse, Match, Router } from './route.ts';
 import type { StaticFiles } from './static-files.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -302,4 +299,34 @@ function signalOf(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
   return controller.signal;
+}
+
+/** Requests on one connection that wait for the response before theirs. */
+const MAX_WAITING = 32;
+
+interface Pipeline {
+  last: Promise<void>;
+  waiting: number;
+}
+
+/**
+ * Requests that a client sends without waiting for the responses are carried out one after another: their responses can
+ * only be sent in this order, and would otherwise all be kept in memory until the client reads the first of them.
+ */
+export class Pipelines {
+  readonly #bySocket = new WeakMap<Socket, Pipeline>();
+
+  /** Resolves with true when it is this request's turn; with false if its connection is gone by then. */
+  async turn({ socket }: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const pipeline = this.#bySocket.get(socket) ?? { last: Promise.resolve(), waiting: 0 };
+    this.#bySocket.set(socket, pipeline);
+    const { last } = pipeline;
+    const isFirst = pipeline.waiting++ === 0;
+    pipeline.last = new Promise<void>((resolve) => response.once('close', resolve)).then(() => {
+      pipeline.waiting--;
+    });
+    if (pipeline.waiting > MAX_WAITING) socket.destroy();
+    if (!isFirst) await last;
+    return !socket.destroyed;
+  }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Authenticated } from '../auth/credential.ts';
+import type { Authenticated } from '../auth/authenticate.ts';
 import { HttpRefusal } from './error-response.ts';
 
 /** Two hundred clients may share one token; a client that leaks requests is still stopped. */

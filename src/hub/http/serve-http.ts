@@ -1,27 +1,26 @@
+import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { isLoopback } from '../../config/setting-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
+import { isLoopback } from '../../config/setting-kinds.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';
-import type { SignInCodes } from '../auth/sign-in.ts';
-import { Tokens } from '../auth/tokens.ts';
 import { FailedAttempts } from '../auth/attempts.ts';
 import { Authenticator, type AccessTokens } from '../auth/authenticate.ts';
+import { signInRoutes } from '../auth/sign-in-routes.ts';
+import type { SignInCodes } from '../auth/sign-in.ts';
+import { Tokens } from '../auth/tokens.ts';
 import { BodyReader } from './body.ts';
 import { Dispatcher } from './dispatch.ts';
 import { ownNames, type OwnNames } from './gate.ts';
-import { checkedTls } from './listen.ts';
 import { openMcpEndpoint } from './mcp/endpoint.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
 import { OpenResponses } from './open-responses.ts';
-import type { Route } from './route.ts';
-import { Router } from './router.ts';
-import { signInRoutes } from '../auth/sign-in-routes.ts';
+import { Router, type Route } from './route.ts';
 import { staticFiles } from './static-files.ts';
 
 export interface HttpOptions {
@@ -217,4 +216,35 @@ async function listening(server: Server, { host, port }: Settings['listen']): Pr
 function urlOf({ listen: { host } }: Pick<Settings, 'listen'>, port: number, isTls: boolean): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${isTls ? 'https' : 'http'}://${name}:${String(port)}`;
+}
+
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What goes over the network is encrypted, or the hub does not start. */
+export async function checkedTls({
+  listen,
+  tlsCert,
+  tlsKey,
+  behindProxy,
+}: Pick<Settings, 'listen' | 'tlsCert' | 'tlsKey' | 'behindProxy'>): Promise<Tls | undefined> {
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new SettingsError('--tls-cert and --tls-key are only valid together.');
+  if (tlsCert === undefined || tlsKey === undefined) {
+    if (isLoopback(listen.host) || behindProxy !== undefined) return undefined;
+    throw new SettingsError(
+      `--listen ${listen.host} is not loopback: give --tls-cert and --tls-key, or --behind-proxy with the public URL.`,
+    );
+  }
+  return { cert: await read('--tls-cert', tlsCert), key: await read('--tls-key', tlsKey) };
+}
+
+async function read(flag: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new SettingsError(`${flag} cannot be read: ${messageOf(error)}`);
+  }
 }

@@ -4,9 +4,8 @@ import type { Clock } from '../../engine/clock.ts';
 import { messageOf } from '../../errors/errors.ts';
 import type { FeedEntry, HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import { follow } from '../../store/follow.ts';
-import { note, noteOf, type KnownRests } from './notes.ts';
-import type { NotifyTarget } from './notify-target.ts';
+import { follow } from '../../store/wake-ups.ts';
+import { note, noteOf, type KnownRests, type NotifyTarget } from './notify-target.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync, chmodSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import type { HubRecord } from '../../config/hub-record.ts';
 import { askHub } from '../../transports/attach/connect-hub.ts';
 import { LineChannel } from '../../transports/attach/line-channel.ts';
 import { newNonce, proofOf, type HubRequest } from '../../transports/attach/protocol.ts';
-import { listenOnSocket } from './socket-server.ts';
+import { listenOnSocket, makePrivateDirectory, socketPath, type SocketHost } from './socket-server.ts';
 
 const SECRET = 'a'.repeat(64);
 
@@ -97,4 +97,35 @@ it('a client sends only a nonce until the hub has proved itself', async () => {
   const record = { pid: 1, url: '', socket, version: '1' };
   await expect(askHub(record, stateDir, 'sign-in')).rejects.toThrow('does not know the secret');
   expect(Object.keys(JSON.parse(heard.join('')) as object)).toEqual(['protocol', 'nonce']);
+});
+
+const host: SocketHost = { stateDir: '/home/me/state', temporaryDir: '/tmp', platform: 'linux', uid: 1000 };
+
+it('the socket is next to the hub’s other files', () => {
+  expect(socketPath(host)).toBe('/home/me/state/hub/hub.sock');
+});
+
+it('the socket path is short enough for every system, wherever the state directory is', () => {
+  const deep = `/home/me/${'deep/'.repeat(30)}`;
+  const elsewhere = socketPath({ ...host, stateDir: deep });
+  expect(elsewhere).toMatch(/^\/tmp\/claude-code-mcp-1000-[0-9a-f]{16}\/hub\.sock$/);
+  expect(socketPath({ ...host, stateDir: deep, temporaryDir: deep })).toBe(elsewhere);
+  expect(socketPath({ ...host, stateDir: `${deep}x` })).not.toBe(elsewhere);
+});
+
+it('the socket is a pipe on Windows', () => {
+  expect(socketPath({ ...host, platform: 'win32' })).toMatch(/^\\\\\.\\pipe\\claude-code-mcp-[0-9a-f]{16}$/);
+});
+
+it.skipIf(process.platform === 'win32')('the socket is in a directory only its user can enter', async () => {
+  const root = mkdtempSync(path.join(tmpdir(), 'socket-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const own = { ...host, stateDir: root, uid: process.getuid!() };
+  await makePrivateDirectory(socketPath(own), own);
+  const directory = path.join(root, 'hub');
+  expect(statSync(directory).mode & 0o777).toBe(0o700);
+  chmodSync(directory, 0o777);
+  await makePrivateDirectory(socketPath(own), own);
+  expect(statSync(directory).mode & 0o777).toBe(0o700);
+  await expect(makePrivateDirectory(socketPath(own), { ...own, uid: own.uid + 1 })).rejects.toThrow('another user');
 });

@@ -1,6 +1,12 @@
-import { rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { rm, chmod, lstat, mkdir } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
+import path from 'node:path';
+import * as z from 'zod';
+import { SETTING_KEYS, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
+import { HUB_REQUESTS } from '../../schema/enums.ts';
+import { APPROVAL_MODES, TOOLSET_NAMES } from '../../schema/setting-choices.ts';
 import { LineChannel } from '../../transports/attach/line-channel.ts';
 import {
   isNonce,
@@ -13,7 +19,6 @@ import {
   type HubReply,
   type HubRequest,
 } from '../../transports/attach/protocol.ts';
-import { parseHubRequest } from './attach-schema.ts';
 
 /** A connection that has not said what it wants by then is not a client. */
 const HANDSHAKE_MS = 5_000;
@@ -106,4 +111,76 @@ function listen(server: Server, path: string): Promise<void> {
       resolve();
     });
   });
+}
+
+const count = z.number().int().nonnegative();
+const names = z.array(z.string());
+
+const rules = z.object({
+  approvals: z.enum(APPROVAL_MODES),
+  allowedDirs: names.optional(),
+  denyOptions: names,
+  maxTurns: count.optional(),
+  maxBudgetUsd: z.number().positive().optional(),
+  allowBypass: z.boolean(),
+  sandbox: z.boolean(),
+  sandboxNetwork: names,
+  maxDepth: count,
+  depth: count,
+});
+
+const pid = z.number().int().positive().optional();
+
+const attach = z.object({
+  kind: z.literal('attach'),
+  place: z.object({ user: z.string(), home: z.string(), configDir: z.string(), stateDir: z.string() }),
+  version: z.string(),
+  toolset: z.enum(TOOLSET_NAMES),
+  cwd: z.string(),
+  rules,
+  given: z.partialRecord(z.enum(SETTING_KEYS as [SettingKey, ...SettingKey[]]), z.string()),
+  env: z.record(z.string(), z.string()),
+  inside: z.string().min(1).max(200).optional(),
+  pid,
+});
+
+const plain = z.object({ kind: z.enum(HUB_REQUESTS), pid });
+
+/** What a client wants from the hub, or undefined if it is not understood. */
+export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
+  const parsed = z.union([attach, plain]).safeParse(line);
+  return parsed.success ? (parsed.data as HubRequest) : undefined;
+}
+
+/** Size of `sun_path` on macOS; Linux has four bytes more. */
+const MAX_SOCKET_BYTES = 103;
+
+export interface SocketHost {
+  readonly stateDir: string;
+  readonly temporaryDir: string;
+  readonly platform: NodeJS.Platform;
+  /** Undefined on Windows. */
+  readonly uid: number | undefined;
+}
+
+/** Where the hub of this state directory listens: next to its files, or where the path is short enough. */
+export function socketPath({ stateDir, temporaryDir, platform, uid }: SocketHost): string {
+  const name = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
+  if (platform === 'win32') return `\\\\.\\pipe\\claude-code-mcp-${name}`;
+  const beside = path.join(stateDir, 'hub', 'hub.sock');
+  if (Buffer.byteLength(beside) <= MAX_SOCKET_BYTES) return beside;
+  const directory = `claude-code-mcp-${String(uid ?? 0)}-${name}`;
+  const short = path.join(temporaryDir, directory, 'hub.sock');
+  return Buffer.byteLength(short) <= MAX_SOCKET_BYTES ? short : path.join('/tmp', directory, 'hub.sock');
+}
+
+/** A directory that only this user can enter. In a shared location someone else may have created it first. */
+export async function makePrivateDirectory(socket: string, { platform, uid }: SocketHost): Promise<void> {
+  if (platform === 'win32') return;
+  const directory = path.dirname(socket);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const found = await lstat(directory);
+  if (!found.isDirectory() || (uid !== undefined && found.uid !== uid))
+    throw new Error(`${directory} belongs to another user`);
+  if ((found.mode & 0o077) !== 0) await chmod(directory, 0o700);
 }

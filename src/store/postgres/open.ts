@@ -2,19 +2,23 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { DomainError } from '../../errors/errors.ts';
-import { StoreUncertain, type EventBounds, type Store, type StoreNews } from '../contract.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import {
+  StoreUncertain,
+  type Backend,
+  type Durability,
+  type EventBounds,
+  type Store,
+  type StoreNews,
+} from '../contract.ts';
 import type { Dialect, SqlConnection, SqlRow, SqlValue } from '../sql/connection.ts';
 import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { SqlReads } from '../sql/reads.ts';
 import { reportOnce, toLease } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { createStore } from '../store.ts';
-import type { Backend, Durability } from '../backend.ts';
 import { ANYTHING, WakeUps } from '../wake-ups.ts';
-import { isResponse, isRetryable, toDomainError } from './errors.ts';
-import { Listener } from './listener.ts';
-import { SideConnection } from './side-connection.ts';
+import { Listener, SideConnection } from './listener.ts';
 
 export interface PostgresStoreOptions {
   readonly url: string;
@@ -270,4 +274,44 @@ const INT8 = 20;
 /** Times and positions stay far below 2^53, so a number is enough. */
 function typeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   return oid === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (value: string) => unknown);
+}
+
+/**
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: lost, refused, out of room, shut down, read-only,
+ * given up.
+ */
+const UNAVAILABLE = /^(08|28|3D|53|57P|25006|25P03|57014|58|42501)/;
+/** Two transactions conflicted, or both created the same new row: the second attempt sees what the first did. */
+const AGAIN = /^(40001|40P01|23505)$/;
+
+export function isRetryable(error: unknown): boolean {
+  return AGAIN.test(sqlState(error) ?? '');
+}
+
+/** Errors from Postgres or the connection to it. One without a SQLSTATE is a connection error. */
+export function toDomainError(error: unknown): unknown {
+  if (error instanceof DomainError) return error;
+  const state = sqlState(error);
+  if (state === '22021') {
+    return new DomainError('INVALID_ARGUMENT', 'Text with a NUL character cannot be stored or searched for.', {
+      cause: error,
+    });
+  }
+  if (state !== undefined && !UNAVAILABLE.test(state)) return error;
+  return new DomainError(
+    'UNAVAILABLE',
+    `Postgres is unavailable (${messageOf(error) || 'connection lost'}). Try again; anything unconfirmed may be resent.`,
+    { cause: error },
+  );
+}
+
+/** As opposed to a lost connection. */
+export function isResponse(error: unknown): boolean {
+  return sqlState(error) !== undefined;
+}
+
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('severity' in error)) return undefined;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
 }

@@ -1,6 +1,14 @@
 /** Every read is one statement, so that it sees a consistent snapshot of the store. */
 
 import {
+  TranscriptEntry,
+  type HubRef,
+  type StoredLease,
+  type StoredRequest,
+  type StoredSession,
+  type TranscriptPart,
+} from '../../schema/store.ts';
+import {
   MAX_FEED_BYTES,
   type EventPage,
   type FeedPage,
@@ -11,8 +19,7 @@ import {
   type StoreReads,
 } from '../contract.ts';
 import { fromCursor, toPage, type PageEnd } from '../row-facts.ts';
-import type { HubRef, StoredLease, StoredRequest, StoredSession } from '../../schema/store.ts';
-import { slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
+import { slots, inChunks, insertRows, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import {
   readEach,
   readOne,
@@ -28,7 +35,6 @@ import {
   toToken,
   type ReportUnreadable,
 } from './rows.ts';
-import { SqlTranscripts } from './transcripts.ts';
 
 const FEED_TABLES = ['sessions', 'requests', 'commands', 'removals', 'events'] as const;
 
@@ -257,5 +263,59 @@ class Conditions {
   add(condition: string, ...values: SqlValue[]): void {
     this.#conditions.push(condition);
     this.values.push(...values);
+  }
+}
+
+const COLUMNS = ['session_id', 'subpath', 'position', 'uuid', 'data'] as const;
+const OF_PART = 'session_id = ? AND subpath = ?';
+
+export interface TranscriptRow {
+  readonly position: number;
+  readonly uuid: string | undefined;
+  readonly json: string;
+}
+
+export class SqlTranscripts {
+  readonly #sql: SqlConnection;
+
+  constructor(sql: SqlConnection) {
+    this.#sql = sql;
+  }
+
+  /** 0 if there is none. */
+  async lastPosition({ sessionId, subpath = '' }: TranscriptPart): Promise<number> {
+    const text = `SELECT MAX(position) AS last FROM transcripts WHERE ${OF_PART}`;
+    const [row] = await this.#sql.query(text, [sessionId, subpath]);
+    return Number(row?.['last'] ?? 0);
+  }
+
+  /** Those that the part already has. */
+  async knownUuids({ sessionId, subpath = '' }: TranscriptPart, uuids: readonly string[]): Promise<Set<string>> {
+    const known = new Set<string>();
+    for (const some of inChunks(uuids, 500)) {
+      const text = `SELECT uuid FROM transcripts WHERE ${OF_PART} AND uuid IN (${slots(some)})`;
+      for (const row of await this.#sql.query(text, [sessionId, subpath, ...some])) known.add(String(row['uuid']));
+    }
+    return known;
+  }
+
+  async add({ sessionId, subpath = '' }: TranscriptPart, rows: readonly TranscriptRow[]): Promise<void> {
+    const values = rows.map(({ position, uuid = null, json }) => [sessionId, subpath, position, uuid, json]);
+    await insertRows(this.#sql, 'transcripts', COLUMNS, values);
+  }
+
+  async remove({ sessionId, subpath = '' }: TranscriptPart): Promise<void> {
+    await this.#sql.run(`DELETE FROM transcripts WHERE ${OF_PART}`, [sessionId, subpath]);
+  }
+
+  async transcript({ sessionId, subpath = '' }: TranscriptPart): Promise<TranscriptEntry[] | undefined> {
+    const text = `SELECT data FROM transcripts WHERE ${OF_PART} ORDER BY position`;
+    const rows = await this.#sql.query(text, [sessionId, subpath]);
+    return rows.length === 0 ? undefined : rows.map((row) => TranscriptEntry.parse(JSON.parse(String(row['data']))));
+  }
+
+  async transcriptSubpaths(sessionId: string): Promise<string[]> {
+    const text = `SELECT DISTINCT subpath FROM transcripts WHERE session_id = ? AND subpath <> '' ORDER BY subpath`;
+    return (await this.#sql.query(text, [sessionId])).map((row) => String(row['subpath']));
   }
 }

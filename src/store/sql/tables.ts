@@ -2,11 +2,11 @@ import { STATES_AT_REST } from '../../schema/enums.ts';
 import type { HubRef, StoredCommand, StoredLease, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Retention, StoreNews } from '../contract.ts';
 import type { EventSize } from '../event-bounds.ts';
-import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { finishedAt, toJson } from '../row-facts.ts';
+import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { inChunks, insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import { readEach, toBook, toCommand, toGrant, toLease, toRequest, toSession, type ReportUnreadable } from './rows.ts';
-import { SqlTranscripts } from './transcripts.ts';
+import { SqlTranscripts } from './reads.ts';
 
 const SESSION_COLUMNS = [
   'id',

@@ -4,10 +4,9 @@ import { SqlReads } from '../sql/reads.ts';
 import type { ReportUnreadable } from '../sql/rows.ts';
 import { SqlTables } from '../sql/tables.ts';
 import { SerialQueue } from '../serial-queue.ts';
-import type { Backend } from '../backend.ts';
+import type { Backend } from '../contract.ts';
 import { WakeUps } from '../wake-ups.ts';
-import type { SqliteDatabase } from './binding.ts';
-import { isBusy, isDamaged, toDomainError } from './errors.ts';
+import { isBusy, isDamaged, toDomainError, type SqliteDatabase } from './binding.ts';
 import { SqliteLog, type Flush } from './log.ts';
 
 export interface SqliteParts {

@@ -1,7 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { DomainError, messageOf } from '../../errors/errors.ts';
-import type { SqliteDatabase } from './binding.ts';
-import { toFileError } from './errors.ts';
+import { toFileError, type SqliteDatabase } from './binding.ts';
 
 export type SqliteFile = 'log' | 'database';
 /** Resolves once everything written to the file so far survives a power cut. */

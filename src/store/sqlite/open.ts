@@ -8,8 +8,15 @@ import { migrate, MIGRATIONS } from '../sql/migrate.ts';
 import { reportOnce } from '../sql/rows.ts';
 import { createStore } from '../store.ts';
 import { sqliteBackend } from './backend.ts';
-import { loadSqlite, type OpenSqlite, type SqliteDatabase } from './binding.ts';
-import { isBusy, isDamaged, toDomainError, toFileError } from './errors.ts';
+import {
+  loadSqlite,
+  isBusy,
+  isDamaged,
+  toDomainError,
+  toFileError,
+  type OpenSqlite,
+  type SqliteDatabase,
+} from './binding.ts';
 import type { Flush } from './log.ts';
 
 export interface SqliteStoreOptions {

@@ -7,11 +7,10 @@ import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Principal } from '../../../engine/rules/principal.ts';
 import type { Outboxes } from '../../../mcp/outbox.ts';
-import { KeptSubscriptions } from './kept-subscriptions.ts';
+import { KeptSubscriptions, Tombstones } from './kept-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { keptParams, newSessionKey, SessionIds, type SessionContents } from './session-id.ts';
 import { SessionTransport } from './session-transport.ts';
-import { Tombstones } from './tombstones.ts';
 
 type Toolset = Settings['toolset'];
 

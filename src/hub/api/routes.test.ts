@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StoredToken } from '../../schema/store.ts';
-import { PrincipalNames } from './principal-names.ts';
+import { PrincipalNames } from './routes.ts';
 
 test('a principal with a token is shown by the token’s name, any other by its id', async () => {
   const names = new PrincipalNames({

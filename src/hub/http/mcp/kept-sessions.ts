@@ -1,7 +1,40 @@
 import { z } from 'zod';
 import type { Store } from '../../../store/contract.ts';
 
-const SETTING = 'mcp-subscriptions';
+const TOMBSTONES_SETTING = 'mcp-ended-sessions';
+/** Few clients end their sessions; beyond this many, the oldest are forgotten. */
+const MAX_KEPT = 500;
+
+/** Sessions that their clients ended: they are not reopened, not even by the next hub. */
+export class Tombstones {
+  readonly #store: Pick<Store, 'setting' | 'write'>;
+  #adding: Promise<void> = Promise.resolve();
+
+  constructor(store: Pick<Store, 'setting' | 'write'>) {
+    this.#store = store;
+  }
+
+  async has(nonce: string): Promise<boolean> {
+    return (await this.#load()).includes(nonce);
+  }
+
+  add(nonce: string): Promise<void> {
+    const append = async (): Promise<void> => {
+      const ended = [...(await this.#load()), nonce].slice(-MAX_KEPT);
+      await this.#store.write([{ type: 'setting.put', key: TOMBSTONES_SETTING, value: JSON.stringify(ended) }]);
+    };
+    const added = this.#adding.then(append);
+    this.#adding = added.catch(() => undefined);
+    return added;
+  }
+
+  async #load(): Promise<string[]> {
+    const text = await this.#store.setting(TOMBSTONES_SETTING);
+    return text === undefined ? [] : (JSON.parse(text) as string[]);
+  }
+}
+
+const SUBSCRIPTIONS_SETTING = 'mcp-subscriptions';
 /** Few clients subscribe, and to little; the oldest subscriber is forgotten first. */
 const MAX_SESSIONS = 200;
 const MAX_URIS = 50;
@@ -42,14 +75,14 @@ export class KeptSubscriptions {
       if (before.length === 0 && after.length === 0) return;
       const others = kept.filter(([other]) => other !== nonce);
       const value = [...others, ...(after.length === 0 ? [] : [[nonce, after]])].slice(-MAX_SESSIONS);
-      await this.#store.write([{ type: 'setting.put', key: SETTING, value: JSON.stringify(value) }]);
+      await this.#store.write([{ type: 'setting.put', key: SUBSCRIPTIONS_SETTING, value: JSON.stringify(value) }]);
     });
     this.#changing = changed.catch(() => undefined);
     return changed;
   }
 
   async #load(): Promise<Kept> {
-    const text = await this.#store.setting(SETTING);
+    const text = await this.#store.setting(SUBSCRIPTIONS_SETTING);
     return text === undefined ? [] : Kept.parse(JSON.parse(text));
   }
 }

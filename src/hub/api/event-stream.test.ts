@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Replays } from './replays.ts';
+import { Replays } from './event-stream.ts';
 
 const busyFor = (ms: number): void => {
   for (const until = performance.now() + ms; performance.now() < until;);
