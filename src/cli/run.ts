@@ -67,7 +67,7 @@ async function dispatch(source: CommandSource): Promise<number> {
     }
     case 'token': {
       const settings = loadSettings(source, {}, 'hub');
-      const { runTokenHere } = await import('./token/run-token-here.ts');
+      const { runTokenHere } = await import('./token/run-token.ts');
       return runTokenHere(rest, settings);
     }
     case 'worktrees': {
@@ -150,7 +150,7 @@ async function serveClient(source: CommandSource, version: string): Promise<numb
     const { bridgeUntilDone } = await import('./serve/bridge-until-done.ts');
     return bridgeUntilDone(hub, settings, context, opening);
   }
-  const { serveUntilDone } = await import('./serve/serve-until-done.ts');
+  const { serveUntilDone } = await import('./serve/serve.ts');
   return serveUntilDone(settings, { ...context, opening, env: inherited });
 }
 

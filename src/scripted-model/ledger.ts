@@ -1,6 +1,7 @@
 /** What was asked and what was charged. */
 
 import type { ModelRequest } from './model-request.ts';
+import type { Usage } from './reply.ts';
 import type { Script } from './script.ts';
 
 /** A request that no script expected, described so that the omission is obvious. */
@@ -68,4 +69,53 @@ function summarise(request: ModelRequest, reason: string): string {
 function excerpt(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ');
   return JSON.stringify(line.length > EXCERPT_LENGTH ? `${line.slice(0, EXCERPT_LENGTH)}…` : line);
+}
+
+/**
+ * USD for a million tokens, as in the CLI's own table, so that the cost it reports can be checked. Measured with Claude
+ * Code 2.1.325: `total_cost_usd` of one reply for each kind of token. Writing to the cache costs 1.25 times the input.
+ */
+interface Price {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+}
+
+interface PriceList extends Price {
+  /** Applies to the whole request when its prompt is longer. */
+  readonly long?: Price & { readonly above: number };
+}
+
+const OPUS_5_5: PriceList = { input: 4, output: 20, cacheRead: 0.2 };
+
+const PRICES: Readonly<Record<string, PriceList>> = {
+  'claude-opus-5-5': OPUS_5_5,
+  'claude-sonnet-5-5': { input: 2, output: 10, cacheRead: 0.1 },
+  'claude-haiku-5-5': {
+    input: 0.1,
+    output: 0.5,
+    cacheRead: 0.01,
+    long: { above: 100_000, input: 0.5, output: 2.5, cacheRead: 0.05 },
+  },
+  'claude-fable-5-2': { input: 8, output: 40, cacheRead: 0.2 },
+  'claude-opus-5': { input: 5, output: 25, cacheRead: 0.5 },
+  'claude-opus-4-8': { input: 5, output: 25, cacheRead: 0.5 },
+  'claude-sonnet-5': { input: 2, output: 10, cacheRead: 0.2 },
+  'claude-sonnet-4-6': { input: 3, output: 15, cacheRead: 0.3 },
+  'claude-haiku-4-5': { input: 1, output: 5, cacheRead: 0.1 },
+};
+
+const CACHE_WRITE_FACTOR = 1.25;
+
+/** The CLI charges for the model it asked, whatever the reply names, and knows no price of an unknown one. */
+export function costUsd(askedModel: string, usage: Usage): number {
+  const list = PRICES[askedModel] ?? OPUS_5_5;
+  const prompt = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+  const price = list.long !== undefined && prompt > list.long.above ? list.long : list;
+  const cost =
+    usage.input_tokens * price.input +
+    usage.output_tokens * price.output +
+    usage.cache_read_input_tokens * price.cacheRead +
+    usage.cache_creation_input_tokens * price.input * CACHE_WRITE_FACTOR;
+  return cost / 1_000_000;
 }

@@ -4,14 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { automaticAnswer, classify } from './auxiliary.ts';
-import { isFields, type Fields } from './content.ts';
-import { deliver } from './deliver.ts';
-import { sendError, sendJson } from './http-response.ts';
-import { Ledger, type UnexpectedRequest } from './ledger.ts';
-import { readModelRequest, type AuxiliaryPurpose, type ModelRequest } from './model-request.ts';
-import { costUsd } from './prices.ts';
-import { ConversationScript, findScript, type Match, type Script } from './script.ts';
-import type { Answer } from './step.ts';
+import { isFields, readModelRequest, type Fields, type AuxiliaryPurpose, type ModelRequest } from './model-request.ts';
+import { deliver, sendError, sendJson } from './deliver.ts';
+import { Ledger, costUsd, type UnexpectedRequest } from './ledger.ts';
+import { ConversationScript, findScript, type Match, type Script, type Answer } from './script.ts';
 
 export type { AuxiliaryPurpose, Match, ModelRequest, Script, UnexpectedRequest };
 

@@ -1,5 +1,4 @@
-import { createPaint } from '../../src/cli/terminal/paint.ts';
-import type { Terminal } from '../../src/cli/terminal/terminal.ts';
+import { createPaint, type Terminal } from '../../src/cli/terminal/terminal.ts';
 
 export interface CapturedTerminal extends Terminal {
   readonly text: string;

@@ -5,7 +5,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { checkAnswer, checkHub } from '../../src/cli/doctor/check-hub.ts';
-import type { Finding } from '../../src/cli/doctor/finding.ts';
+import type { Finding } from '../../src/cli/doctor/check-setup.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import { isAlive } from '../../src/transcripts/session-lock.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -1,8 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { checkGitBash, checkSandbox } from '../../src/cli/doctor/check-programs.ts';
-import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { checkGitBash, checkSandbox, type Finding } from '../../src/cli/doctor/check-setup.ts';
 import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';

@@ -1,8 +1,8 @@
-import type { Paint } from '../terminal/paint.ts';
-import type { Decide } from './decide.ts';
-import type { Action, CheckAnswer, ServerClient } from '../rehearsal/server-client.ts';
-import type { Screen } from './screen.ts';
-import { eventLines } from './tell-events.ts';
+import path from 'node:path';
+import type { Answer } from '../../schema/commands.ts';
+import type { Action, CheckAnswer, ServerClient, Question } from '../rehearsal/server-client.ts';
+import { askYesNo, type Paint, type Terminal } from '../terminal/terminal.ts';
+import { TEST_COMMAND } from './demo-script.ts';
 
 /** How long a poll may wait; events are drawn with at most this delay. */
 const LOOK_MS = 250;
@@ -69,4 +69,144 @@ function askedLines({ type, toolName, plan, questions = [] }: Action, paint: Pai
     case 'permission':
       return [heading(`Claude asks for permission: ${toolName}`)];
   }
+}
+
+interface Output {
+  readonly role?: string;
+  readonly text?: string;
+  readonly tools?: readonly { readonly name: string; readonly summary: string }[];
+  readonly results?: readonly { readonly head: string; readonly isError: boolean }[];
+}
+
+/** The events of a session as lines: what Claude says, which tools it calls, what went wrong. */
+export function eventLines({ events = [] }: CheckAnswer, project: string, paint: Paint): string[] {
+  return events.flatMap(({ type, data }) => {
+    if (type === 'error') return [`  ${paint.red('✗')} ${(data as { message?: string }).message ?? 'error'}`];
+    return type === 'output' ? outputLines(data as Output, project, paint) : [];
+  });
+}
+
+function outputLines({ role, text, tools = [], results = [] }: Output, project: string, paint: Paint): string[] {
+  return [
+    ...(text !== undefined && role !== 'user' ? ['', `  ${paint.cyan('●')} ${text.replaceAll('\n', '\n    ')}`] : []),
+    ...tools
+      // Its question is shown with its answer.
+      .filter(({ name }) => name !== 'AskUserQuestion')
+      .map(({ name, summary }) => `    ${paint.bold(name.padEnd(5))} ${summary.replaceAll(project + path.sep, '')}`),
+    ...results.filter(({ isError }) => isError).map(({ head }) => `    ${paint.yellow('failed')} ${paint.dim(head)}`),
+  ];
+}
+
+/** A unified-style diff. */
+export function diffLines(diff: string, paint: Paint): string[] {
+  return diff
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/^(index |diff --git )/.test(line))
+    .map((line) => {
+      if (/^(\+\+\+|---)/.test(line)) return `  ${paint.bold(line)}`;
+      if (line.startsWith('+')) return `  ${paint.green(line)}`;
+      if (line.startsWith('-')) return `  ${paint.red(line)}`;
+      return `  ${line.startsWith('@@') ? paint.cyan(line) : line}`;
+    });
+}
+
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+const FRAME_MS = 90;
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** Permanent lines, and below them a status line. Without a live terminal there is no status line. */
+export class Screen {
+  readonly #terminal: Terminal;
+  #now = '';
+  #frame = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  line(text = ''): void {
+    this.#clear();
+    this.#terminal.write(`${text}\n`);
+    this.#draw();
+  }
+
+  /** Sets the status line; an empty text clears it. */
+  now(text: string): void {
+    this.#now = text;
+    if (!this.#terminal.isLive) return;
+    if (text === '') {
+      this.#clear();
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    } else {
+      this.#timer ??= setInterval(() => this.#draw(), FRAME_MS).unref();
+      this.#draw();
+    }
+  }
+
+  #clear(): void {
+    if (this.#timer) this.#terminal.write(CLEAR_LINE);
+  }
+
+  #draw(): void {
+    if (!this.#timer) return;
+    const { paint, columns } = this.#terminal;
+    const spinner = FRAMES[this.#frame++ % FRAMES.length] ?? '';
+    const room = Math.max(10, columns - 5);
+    const shown = this.#now.length > room ? `${this.#now.slice(0, room - 1)}…` : this.#now;
+    this.#terminal.write(`${CLEAR_LINE}  ${paint.cyan(spinner)} ${paint.dim(shown)}`);
+  }
+}
+
+export interface Verdict {
+  readonly decision: Answer['decision'];
+  /** A description for the screen. */
+  readonly words: string;
+  readonly permissionOptions?: Readonly<Record<string, unknown>>;
+}
+
+/** Answers Claude's requests: the demo itself, or the person at the terminal. */
+export type Decide = (action: Action) => Promise<Verdict>;
+
+/** Allows everything, the first choice of every question; the test command for the rest of the session. */
+export function allowAll(pauseMs: number): Decide {
+  return async (action) => {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    const { questions, suggestions } = action;
+    if (questions) return answered(questions.map(({ question, options }) => [question, options[0]?.label ?? 'Yes']));
+    if (action.type === 'plan_review') return { decision: 'allow', words: 'approved' };
+    if (suggestions && action.summary.includes(TEST_COMMAND)) {
+      const updatedPermissions = suggestions.map((update) => ({ ...update, destination: 'session' }));
+      return { decision: 'allow', words: 'allowed, for this session', permissionOptions: { updatedPermissions } };
+    }
+    return { decision: 'allow', words: 'allowed' };
+  };
+}
+
+export function askPerson(terminal: Terminal): Decide {
+  return async ({ questions }) => {
+    if (questions) {
+      const answers: [string, string][] = [];
+      for (const question of questions) answers.push([question.question, await choose(terminal, question)]);
+      return answered(answers);
+    }
+    const allowed = await askYesNo(terminal, '    Allow it?');
+    return allowed ? { decision: 'allow', words: 'allowed' } : { decision: 'deny', words: 'denied' };
+  };
+}
+
+function answered(answers: readonly (readonly [question: string, answer: string])[]): Verdict {
+  return {
+    decision: 'allow',
+    words: answers.map(([, answer]) => answer).join(', '),
+    permissionOptions: { answers: Object.fromEntries(answers) },
+  };
+}
+
+/** By number, or as free text. */
+async function choose(terminal: Terminal, { options }: Question): Promise<string> {
+  const said = await terminal.ask(`    Your choice (1-${options.length}, or your own words): `);
+  return options[Number(said) - 1]?.label ?? (said || (options[0]?.label ?? 'Yes'));
 }

@@ -3,16 +3,11 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { startScriptedModel, type ScriptedModel } from '../../scripted-model/scripted-model.ts';
-import { openRehearsal, type RehearsalSettings } from '../rehearsal/open-rehearsal.ts';
+import { openRehearsal, createWorld, liveEnvironment, type RehearsalSettings, type World } from '../rehearsal/world.ts';
 import type { CheckAnswer } from '../rehearsal/server-client.ts';
-import { createWorld, liveEnvironment, type World } from '../rehearsal/world.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { BrokenShop } from './broken-shop.ts';
-import { allowAll, askPerson } from './decide.ts';
-import { PROMPT, scriptDemo } from './demo-script.ts';
-import { followSession } from './follow-session.ts';
-import { Screen } from './screen.ts';
-import { diffLines } from './tell-events.ts';
+import { BrokenShop, PROMPT, scriptDemo } from './demo-script.ts';
+import { allowAll, askPerson, followSession, Screen, diffLines } from './follow-session.ts';
 
 const USAGE = 'Usage: claude-code-mcp demo [--live [--yes] | --dashboard]';
 const BAD_USAGE = 2;

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { isBareName } from '../../config/setting-kinds.ts';
 import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/program-version.ts';
-import { ok, problem, skipped, type Finding } from './finding.ts';
+import { ok, problem, skipped, type Finding } from './check-setup.ts';
 
 export interface ClaudeCodeSource {
   /** The one the operator chose; otherwise the bundled one counts. */

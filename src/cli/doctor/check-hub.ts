@@ -1,6 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { get as getPlain, type IncomingMessage } from 'node:http';
+import { get as getOverTls } from 'node:https';
 import path from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import { hubRecordFile, hubSecretFile } from '../../config/hub-record.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
@@ -8,8 +11,7 @@ import { messageOf } from '../../errors/errors.ts';
 import { hubState } from '../hub/running-hub.ts';
 import { CLIENTS, type InstallClient } from '../install/clients.ts';
 import { hasToken } from '../install/server-entry.ts';
-import { ok, problem, skipped, type Finding } from './finding.ts';
-import { probeHub } from './probe-hub.ts';
+import { ok, problem, skipped, type Finding } from './check-setup.ts';
 
 const MAX_SKEW_MS = 60_000;
 const SOON_MS = 14 * 86_400_000;
@@ -123,4 +125,39 @@ function certificateFinding({ validFrom, validTo, subject }: X509Certificate, wh
     `${where}: ${left < 0 ? 'expired' : 'expires'} on ${validTo}`,
     'Renew it, then: claude-code-mcp hub restart',
   );
+}
+
+const ANSWER_WITHIN_MS = 3_000;
+
+export interface ProbedHub {
+  readonly status: number;
+  /** What time it is there. */
+  readonly date: number;
+  /** What it shows its clients; undefined without TLS. */
+  readonly certificate: X509Certificate | undefined;
+}
+
+/**
+ * Checks a hub's health. Its certificate is inspected, not relied on: it names the public host, which this machine may
+ * know by another name, and nothing secret is sent.
+ */
+export function probeHub(url: string): Promise<ProbedHub> {
+  return new Promise((resolve, reject) => {
+    const target = new URL('/healthz', url);
+    const isTls = target.protocol === 'https:';
+    const answered = (response: IncomingMessage): void => {
+      response.resume();
+      resolve({
+        status: response.statusCode ?? 0,
+        date: Date.parse(response.headers.date ?? ''),
+        certificate: isTls ? (response.socket as TLSSocket).getPeerX509Certificate() : undefined,
+      });
+    };
+    const options = { agent: false, timeout: ANSWER_WITHIN_MS } as const;
+    const request = isTls
+      ? getOverTls(target, { ...options, rejectUnauthorized: false }, answered)
+      : getPlain(target, options, answered);
+    request.once('timeout', () => request.destroy(new Error(`no answer within ${String(ANSWER_WITHIN_MS / 1000)} s`)));
+    request.once('error', reject);
+  });
 }

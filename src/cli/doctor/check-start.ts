@@ -1,9 +1,8 @@
 import { messageOf } from '../../errors/errors.ts';
 import { text } from '../../scripted-model/reply.ts';
 import { startScriptedModel } from '../../scripted-model/scripted-model.ts';
-import { openRehearsal, type RehearsalSettings } from '../rehearsal/open-rehearsal.ts';
-import { createWorld } from '../rehearsal/world.ts';
-import { ok, problem, type Finding } from './finding.ts';
+import { openRehearsal, createWorld, type RehearsalSettings } from '../rehearsal/world.ts';
+import { ok, problem, type Finding } from './check-setup.ts';
 
 const CHECK = 'Trial run';
 const PROMPT = 'Say that you are ready.';

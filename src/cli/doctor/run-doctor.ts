@@ -7,15 +7,24 @@ import { isSupportedNode, NODE_RANGE } from '../../platform/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { drawsLimits } from '../../engine/rules/imposed-rules.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { printableLines } from '../terminal/printable.ts';
+import { printableLines } from '../../text/invisible.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
-import { checkConfigDirectory, checkStateDirectory, checkWorkingDirectory } from './check-directories.ts';
+import {
+  checkConfigDirectory,
+  checkStateDirectory,
+  checkWorkingDirectory,
+  checkGitBash,
+  checkSandbox,
+  checkNesting,
+  checkSettings,
+  ok,
+  problem,
+  skipped,
+  type Finding,
+} from './check-setup.ts';
 import { checkHub } from './check-hub.ts';
-import { checkGitBash, checkSandbox } from './check-programs.ts';
-import { checkNesting, checkSettings } from './check-settings.ts';
 import { checkStart } from './check-start.ts';
-import { ok, problem, skipped, type Finding } from './finding.ts';
 
 const USAGE = 'Usage: claude-code-mcp doctor [--json]';
 const BAD_USAGE = 2;

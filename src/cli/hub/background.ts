@@ -5,8 +5,8 @@ import { SECRETS_VARIABLE, secretsOf, withoutSecrets, type Secrets } from '../..
 import { HUB_NODE_FLAGS, type HubRecord } from '../../config/hub-record.ts';
 import { isAlive } from '../../transcripts/session-lock.ts';
 import { askHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
-import { printableLines } from '../terminal/printable.ts';
-import { hubLogFile, openHubLog, readLog } from './log-file.ts';
+import { printableLines } from '../../text/invisible.ts';
+import { hubLogFile, openHubLog, readLog } from './logs.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import { hubState, requireHub } from './running-hub.ts';
 

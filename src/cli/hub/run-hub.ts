@@ -26,13 +26,21 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
   stop: { options: ['--keep'], refusedInSession: true, load: async () => (await import('./background.ts')).stopHub },
   restart: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).restartHub },
-  status: { options: ['--json'], refusedInSession: false, load: async () => (await import('./status.ts')).showStatus },
+  status: {
+    options: ['--json'],
+    refusedInSession: false,
+    load: async () => (await import('./running-hub.ts')).showStatus,
+  },
   logs: {
     options: ['--follow', '-f'],
     refusedInSession: false,
     load: async () => (await import('./logs.ts')).showLogs,
   },
-  open: { options: ['--print'], refusedInSession: true, load: async () => (await import('./open.ts')).openDashboard },
+  open: {
+    options: ['--print'],
+    refusedInSession: true,
+    load: async () => (await import('./running-hub.ts')).openDashboard,
+  },
   install: {
     options: ['--print'],
     refusedInSession: true,

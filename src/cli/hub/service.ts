@@ -8,7 +8,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { SECRETS_VARIABLE, secretsOf, withoutSecrets } from '../../config/secret-variables.ts';
 import { SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { flagsOf } from './background.ts';
-import { hubLogFile } from './log-file.ts';
+import { hubLogFile } from './logs.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import {
   launchdFile,

@@ -1,7 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { lineDiff } from '../../text/line-diff.ts';
-import type { Paint } from '../terminal/paint.ts';
+import type { Paint } from '../terminal/terminal.ts';
 
 /** Undefined when there is no such file. */
 export async function readIfExists(file: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { printableLines } from '../terminal/printable.ts';
+import { printableLines } from '../../text/invisible.ts';
 
 const RANK = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
 

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { createPaint, type Paint } from './paint.ts';
+import { styleText } from 'node:util';
 
 /** What interactive commands write to and ask on. */
 export interface Terminal {
@@ -57,4 +57,25 @@ export async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise
 
 export async function askYesNo(terminal: Terminal, question: string): Promise<boolean> {
   return /^(y|yes)$/i.test(await terminal.ask(`${question} [y/N] `));
+}
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+/** Styles text for a terminal that shows colours; returns it unchanged for anything else. */
+export type Paint = Readonly<Record<Style, (text: string) => string>>;
+
+export function createPaint(colours: boolean): Paint {
+  const style =
+    (format: Style) =>
+    (text: string): string =>
+      // Whether to style was decided when the terminal was opened, also for NO_COLOR.
+      colours ? styleText(format, text, { validateStream: false }) : text;
+  return {
+    bold: style('bold'),
+    dim: style('dim'),
+    red: style('red'),
+    green: style('green'),
+    yellow: style('yellow'),
+    cyan: style('cyan'),
+  };
 }

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util';
+import { openAudit } from '../../audit/audit-log.ts';
+import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { ROLES, type Role } from '../../schema/enums.ts';
 import { parseDuration, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
+import { ROLES, type Role } from '../../schema/enums.ts';
 import type { Store } from '../../store/contract.ts';
-import { printable, printableLines } from '../terminal/printable.ts';
+import { openStore } from '../../store/open-store.ts';
+import { printable, printableLines } from '../../text/invisible.ts';
 
 const USAGE = `Usage: claude-code-mcp token create <name> --role viewer|caller|approver|admin [--attended] [--expires 30d] [--json]
        claude-code-mcp token list [--json]
@@ -152,4 +155,22 @@ function create(
   if (expires !== undefined && expiresInMs === undefined)
     return { mistake: '--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.' };
   return { action: 'create', name, role: known, expiresInMs, ...flags };
+}
+
+/** The `token` command on this machine: the store of the state directory, or the one that `--store` names. */
+export async function runTokenHere(rest: readonly string[], settings: Settings): Promise<number> {
+  const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
+  const audit = openAudit({ path: settings.auditLog, warn });
+  try {
+    return await runToken(rest, {
+      openStore: () => openStore({ url: settings.store, stateDir: settings.stateDir, warn }),
+      refusal: runsBelowSession(settings) ? refusedBelowSession('claude-code-mcp token') : undefined,
+      write: (text) => void process.stdout.write(text),
+      writeError: (text) => void process.stderr.write(text),
+      now: Date.now,
+      record: (what, details) => audit.record({ kind: 'server', who: 'human', what, outcome: 'ok', details }),
+    });
+  } finally {
+    await audit.close();
+  }
 }

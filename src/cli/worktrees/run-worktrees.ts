@@ -3,7 +3,7 @@ import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/worktree/discard.ts';
 import { withRecord, type WorktreeHost } from '../../workspace/worktree/worktree-records.ts';
 import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree/worktree-state.ts';
-import { printable, printableLines } from '../terminal/printable.ts';
+import { printable, printableLines } from '../../text/invisible.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 
 const USAGE = `Usage: claude-code-mcp worktrees [list] [--json]

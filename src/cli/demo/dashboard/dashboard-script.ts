@@ -4,8 +4,7 @@ import path from 'node:path';
 import { text, tool, type MessageReply } from '../../../scripted-model/reply.ts';
 import type { ScriptedModel } from '../../../scripted-model/scripted-model.ts';
 import type { StartBody } from '../../../schema/api.ts';
-import { BUG, FIX } from '../broken-shop.ts';
-import { TEST_COMMAND } from '../demo-script.ts';
+import { BUG, FIX, TEST_COMMAND } from '../demo-script.ts';
 
 const USAGE = { input_tokens: 2_400, output_tokens: 180, cache_read_input_tokens: 14_000 };
 /** How often a working session repeats its round: about ten minutes at the usual pace. */

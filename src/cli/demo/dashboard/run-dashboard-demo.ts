@@ -10,7 +10,7 @@ import { flagOf } from '../../../config/settings-table.ts';
 import { messageOf } from '../../../errors/errors.ts';
 import { startScriptedModel } from '../../../scripted-model/scripted-model.ts';
 import { createWorld } from '../../rehearsal/world.ts';
-import { BrokenShop } from '../broken-shop.ts';
+import { BrokenShop } from '../demo-script.ts';
 import type { DemoContext } from '../run-demo.ts';
 import { dashboardScript } from './dashboard-script.ts';
 

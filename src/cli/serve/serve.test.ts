@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../config/load-settings.ts';
-import { withinEnclosingRules } from './enclosing-rules.ts';
+import { withinEnclosingRules } from './serve.ts';
 
 const host = { env: {}, cwd: '/', homedir: '/', platform: process.platform };
 const own = loadSettings({ ...host, argv: ['--max-depth', '50', '--max-turns', '9'] });
