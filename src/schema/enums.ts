@@ -93,3 +93,8 @@ export type ProtocolEra = 'legacy' | 'modern';
 /** What a local client may ask of the hub, besides attaching to it. */
 export const HUB_REQUESTS = ['status', 'sign-in', 'stop', 'leave', 'restart'] as const;
 export type HubRequestKind = (typeof HUB_REQUESTS)[number];
+
+/** Tools of Claude Code that run a command. */
+export const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell']);
+/** Tools of Claude Code that write a file. */
+export const EDIT_TOOLS: ReadonlySet<string> = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);

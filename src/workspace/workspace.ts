@@ -13,9 +13,18 @@ import {
   type PlannedApply,
 } from './worktree/apply.ts';
 import { findCheckout, shortBranch, type Checkout } from './git/checkout.ts';
-import { changedFiles, compareSnapshots, type Comparison, type FileChange } from './report/compare.ts';
+import {
+  changedFiles,
+  compareSnapshots,
+  cutPage,
+  diffPage,
+  sum,
+  type Comparison,
+  type FileChange,
+  type DiffPage,
+  type PageOptions,
+} from './report/compare.ts';
 import { createWorktree, type WorktreeRequest } from './worktree/create-worktree.ts';
-import { cutPage, diffPage, sum, type DiffPage, type PageOptions } from './report/diff.ts';
 import {
   checkDiscardable,
   discardApproved,
@@ -28,23 +37,32 @@ import {
 import { exclusively, type Exclusively, type TakeLock } from './worktree/exclusive.ts';
 import { findGit, type GitHost } from './git/git-process.ts';
 import { zeroSeparated } from './git/git.ts';
-import { keepMark, keepStart, loadMark, loadStart, type KeptStart } from './report/kept-marks.ts';
-import { pinSettings } from './git/pinned-settings.ts';
-import { sandboxWrites, type RepositoryWrites } from './worktree/sandbox-paths.ts';
-import { sealed, type Seal } from './git/sealed.ts';
-import { SEARCHED } from './git/searched-index.ts';
-import { snapshotOfTree, takeSnapshot, type Snapshot } from './report/snapshot.ts';
-import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './report/work-report.ts';
-import { listWorktrees, worktreeState, type WorktreeState } from './worktree/worktree-state.ts';
 import {
+  keepMark,
+  keepStart,
+  loadMark,
+  loadStart,
+  snapshotOfTree,
+  takeSnapshot,
+  type KeptStart,
+  type Snapshot,
+} from './report/snapshot.ts';
+import { pinSettings } from './git/pinned-settings.ts';
+import {
+  sandboxWrites,
   listRecordIds,
   loadRecord,
   recordDir,
   requireRecord,
   sealOf,
   withRecord,
+  type RepositoryWrites,
   type WorktreeHost,
 } from './worktree/worktree-records.ts';
+import { sealed, type Seal } from './git/sealed.ts';
+import { SEARCHED } from './git/searched-index.ts';
+import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './report/work-report.ts';
+import { listWorktrees, worktreeState, type WorktreeState } from './worktree/worktree-state.ts';
 
 export interface WorkspacesOptions {
   /** The server's environment; only what git needs from it is used. */

@@ -3,7 +3,7 @@
 import { InMemoryTransport, type Client } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEngine, createServer, type ClaudeCodeEngine } from '../../src/index.ts';
-import { parseUri, sessionUri } from '../../src/mcp/resources/uris.ts';
+import { parseUri, sessionUri } from '../../src/mcp/resource-updates.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { connectClient, ERAS, type Era } from '../harness/connect-client.ts';
 import { createWorld, type LibraryWorld } from '../library/library-world.ts';

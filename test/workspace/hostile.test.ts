@@ -5,10 +5,9 @@ import { appendFile, chmod, mkdir, readFile, rm, symlink, writeFile } from 'node
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findCheckout, operationOnBranch } from '../../src/workspace/git/checkout.ts';
-import { gitWithoutHooks } from '../../src/workspace/git/git.ts';
+import { gitWithoutHooks, readPlainFile } from '../../src/workspace/git/git.ts';
 import { findGit, runGit } from '../../src/workspace/git/git-process.ts';
 import { configText } from '../../src/workspace/git/pinned-settings.ts';
-import { readPlainFile } from '../../src/workspace/git/plain-file.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { eventually } from '../harness/eventually.ts';
 import { openScene, type Scene } from './scene.ts';

@@ -6,7 +6,7 @@ import { chmod, copyFile, mkdir, rename, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FileChange } from '../../src/workspace/report/compare.ts';
-import { newestDirectory } from '../../src/workspace/git/untracked-cache.ts';
+import { newestDirectory } from '../../src/workspace/git/searched-index.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { openScene, type Scene } from './scene.ts';
 

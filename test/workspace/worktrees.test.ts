@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
-import { sandboxWrites } from '../../src/workspace/worktree/sandbox-paths.ts';
+import { sandboxWrites } from '../../src/workspace/worktree/worktree-records.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;

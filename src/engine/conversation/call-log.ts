@@ -1,4 +1,4 @@
-import { COMMAND_TOOLS, EDIT_TOOLS } from '../../workspace/report/tool-kinds.ts';
+import { COMMAND_TOOLS, EDIT_TOOLS } from '../../schema/enums.ts';
 import type { FileEdit } from '../../schema/events.ts';
 import type { ToolCall } from '../../workspace/report/work-report.ts';
 import { PackableMap } from './packed.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { EDIT_TOOLS } from '../../workspace/report/tool-kinds.ts';
+import { EDIT_TOOLS } from '../../schema/enums.ts';
 import { realPath } from '../rules/directories.ts';
 
 /** Files of any size are read in chunks, but no one waits for a huge one. */

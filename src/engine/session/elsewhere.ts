@@ -4,7 +4,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { ApplyOutcome } from '../../workspace/worktree/apply.ts';
-import type { DiffPage } from '../../workspace/report/diff.ts';
+import type { DiffPage } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';

@@ -1,7 +1,7 @@
 import { DomainError } from '../../errors/errors.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
 import type { ApplyOptions, ApplyOutcome } from '../../workspace/worktree/apply.ts';
-import type { DiffPage, PageOptions } from '../../workspace/report/diff.ts';
+import type { DiffPage, PageOptions } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome, PlannedDiscard } from '../../workspace/worktree/discard.ts';
 import type { ToolCall } from '../../workspace/report/work-report.ts';
 import type { DiffCursor, Workspace } from '../../workspace/workspace.ts';

@@ -1,9 +1,8 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../../errors/errors.ts';
-import { gitAt, gitIn, GitError, zeroSeparated } from './git.ts';
+import { gitAt, gitIn, GitError, zeroSeparated, readPlainFile } from './git.ts';
 import type { GitHost } from './git-process.ts';
-import { readPlainFile } from './plain-file.ts';
 
 /** A working tree and the repository it belongs to. All paths are absolute, links resolved. */
 export interface Checkout {

@@ -2,9 +2,8 @@ import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import type { PinnedSettings } from '../../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
-import { gitIn, zeroSeparated } from './git.ts';
+import { gitIn, zeroSeparated, readPlainFile } from './git.ts';
 import type { GitHost } from './git-process.ts';
-import { readPlainFile } from './plain-file.ts';
 
 /** Settings that determine how files are read and written, and the commit author. None of them runs anything. */
 const COPIED = new Set([

@@ -3,10 +3,9 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { PinnedSettings } from '../../schema/worktree-record.ts';
 import type { Checkout } from './checkout.ts';
-import { bindGit, type Git } from './git.ts';
+import { bindGit, copyPlainFile, type Git } from './git.ts';
 import type { GitHost } from './git-process.ts';
 import { configText, FILTER_COMMAND } from './pinned-settings.ts';
-import { copyPlainFile } from './plain-file.ts';
 
 /** Where files are read or written for a session, and what git may know while doing so. */
 export interface Seal {

@@ -1,9 +1,8 @@
 import path from 'node:path';
 import type { FileEdit } from '../../schema/events.ts';
 import { checkIn } from './check-command.ts';
-import type { FileChange } from './compare.ts';
-import { sum } from './diff.ts';
-import { COMMAND_TOOLS, EDIT_TOOLS } from './tool-kinds.ts';
+import { sum, type FileChange } from './compare.ts';
+import { COMMAND_TOOLS, EDIT_TOOLS } from '../../schema/enums.ts';
 
 /** A tool call that ran to completion; denied ones did not. */
 export interface ToolCall {

@@ -18,10 +18,17 @@ import {
   treeOf,
   type Checkout,
 } from '../git/checkout.ts';
-import { copyIndex } from '../git/copy-index.ts';
-import { commitTree, commitWork, identityOf, nameSome, operationInProgress, refusal } from './commit-work.ts';
+import { copyIndex } from '../git/status.ts';
+import {
+  commitTree,
+  commitWork,
+  identityOf,
+  nameSome,
+  operationInProgress,
+  refusal,
+  mergeTrees,
+} from './commit-work.ts';
 import { GitError, gitWithoutHooks } from '../git/git.ts';
-import { mergeTrees } from './merge-trees.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
 import { UnfinishedError, withRefLocked } from '../git/ref-transaction.ts';
 import { sealed, type Seal } from '../git/sealed.ts';

@@ -4,12 +4,11 @@ import { lstat, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../../errors/errors.ts';
 import type { PinnedSettings, WorktreeRecord } from '../../schema/worktree-record.ts';
-import { checkoutOf, readHead, shortBranch } from '../git/checkout.ts';
-import { copyIndex } from '../git/copy-index.ts';
-import { gitWithoutHooks, zeroSeparated, type Git } from '../git/git.ts';
+import { checkoutOf, readHead, shortBranch, isAncestor } from '../git/checkout.ts';
+import { copyIndex, hiddenFiles, readStatus, revealFiles, type StatusEntry } from '../git/status.ts';
+import { gitWithoutHooks, zeroSeparated, gitIn, type Git } from '../git/git.ts';
 import { newFilters } from '../git/pinned-settings.ts';
-import { sealed } from '../git/sealed.ts';
-import { hiddenFiles, readStatus, revealFiles, type StatusEntry } from '../git/status.ts';
+import { sealed, type Seal } from '../git/sealed.ts';
 import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 /** Commits uncommitted work in the worktree to its branch. Returns the branch's tip. */
@@ -131,4 +130,49 @@ export function refusal(why: string, code: 'INVALID_ARGUMENT' | 'PERMISSION_DENI
 export function nameSome(names: readonly string[]): string {
   const shown = names.slice(0, 10).join(', ');
   return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+}
+
+export interface Merge {
+  readonly ours: string;
+  readonly theirs: string;
+  /** What was taken from theirs earlier, perhaps squashed, so that history does not show it. */
+  readonly taken: string;
+}
+
+/** Deterministic commits: a repeated attempt leaves nothing new behind. */
+const ANONYMOUS = {
+  GIT_AUTHOR_NAME: 'x',
+  GIT_AUTHOR_EMAIL: 'x',
+  GIT_AUTHOR_DATE: '@0 +0000',
+  GIT_COMMITTER_NAME: 'x',
+  GIT_COMMITTER_EMAIL: 'x',
+  GIT_COMMITTER_DATE: '@0 +0000',
+};
+
+/** A three-way merge without a working tree. The sealed git does not know the repository's merge drivers. */
+export async function mergeTrees(
+  seal: Seal,
+  { ours, theirs, taken }: Merge,
+): Promise<{ readonly tree: string } | { readonly conflicts: readonly string[] }> {
+  const base = await mergeBase(seal, { ours, theirs, taken });
+  return sealed(seal, { objects: 'repository', files: true }, async (git) => {
+    // merge-tree accepts an explicit base only since 2.40: three commits with exactly this history work too.
+    const commit = async (of: string, parents: string[]): Promise<string> =>
+      (await git(commitTree(`${of}^{tree}`, parents, 'x'), { env: ANONYMOUS })).trim();
+    const root = await commit(base, []);
+    const [left, right] = [await commit(ours, [root]), await commit(theirs, [root])];
+    return merge(git, left, right);
+  });
+}
+
+async function merge(git: Git, left: string, right: string): Promise<{ tree: string } | { conflicts: string[] }> {
+  const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--no-messages', left, right];
+  const { code, stdout } = await git.bytes(args, { codes: [0, 1] });
+  const [tree = '', ...conflicts] = zeroSeparated(stdout.toString());
+  return code === 0 ? { tree } : { conflicts: [...new Set(conflicts.filter((name) => name !== ''))] };
+}
+
+async function mergeBase({ host, checkout: { commonDir } }: Seal, { ours, theirs, taken }: Merge): Promise<string> {
+  const natural = (await gitIn(host, commonDir)(['merge-base', ours, theirs], { codes: [0, 1] })).trim();
+  return natural === '' || (await isAncestor(host, commonDir, natural, taken)) ? taken : natural;
 }

@@ -1,16 +1,16 @@
+import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../errors/errors.ts';
 import type { WorktreeRecord } from '../../schema/worktree-record.ts';
-import { checkOutFiles, planCheckout } from './check-out-files.ts';
 import { checkoutOf, findCheckout, headOf, resolveCommit, shortBranch, type FoundCheckout } from '../git/checkout.ts';
-import { GitError, gitIn, gitWithoutHooks, zeroSeparated, type Git } from '../git/git.ts';
 import { checkGitVersion } from '../git/git-process.ts';
+import { GitError, gitIn, gitWithoutHooks, zeroSeparated, type Git } from '../git/git.ts';
 import { newFilters, pinSettings, type PinOptions } from '../git/pinned-settings.ts';
-import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 import { snapshotOfTree, type Snapshot } from '../report/snapshot.ts';
-import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
+import { checkOutFiles, planCheckout } from './check-out-files.ts';
+import { checkpoint, reserveRecord, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 export interface WorktreeRequest extends PinOptions {
   readonly sessionId: string;
@@ -257,4 +257,46 @@ async function notesOn(
       (name) => `The git filter ${name} is left out of the worktree: its files there are as they are committed.`,
     ),
   ];
+}
+
+/** Long enough to recognise a repository, short enough for Windows. */
+const MAX_NAME_LENGTH = 24;
+/** Without core.longpaths git on Windows cannot create a longer path. */
+export const WINDOWS_MAX_PATH = 260;
+
+export interface WorktreePlace {
+  readonly worktreesDir: string;
+  readonly commonDir: string;
+  readonly id: string;
+  readonly platform?: NodeJS.Platform;
+}
+
+/** Repositories with the same name are distinguished by a digest of their location. */
+export function worktreePath({ worktreesDir, commonDir, id, platform = process.platform }: WorktreePlace): string {
+  const paths = platform === 'win32' ? path.win32 : path.posix;
+  const last = paths.basename(commonDir);
+  const name = last === '.git' ? paths.basename(paths.dirname(commonDir)) : last.replace(/\.git$/, '');
+  const digest = createHash('sha256').update(commonDir).digest('hex').slice(0, 6);
+  return paths.join(worktreesDir, `${plainName(name)}-${digest}`, id);
+}
+
+/** Characters that every file system accepts; the digest after it avoids Windows's reserved names. */
+function plainName(name: string): string {
+  const plain = name
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N}._-]+/gu, '-')
+    .replace(/^[.-]+/, '');
+  return Array.from(plain).slice(0, MAX_NAME_LENGTH).join('') || 'repository';
+}
+
+/** The longest path below a worktree that Windows still accepts; undefined if there is no such limit. */
+export function roomBelow(worktree: string, platform: NodeJS.Platform, longPaths: boolean): number | undefined {
+  if (platform !== 'win32' || longPaths) return undefined;
+  return WINDOWS_MAX_PATH - 1 - worktree.length - 1;
+}
+
+/** As in `claude/1f0c2d3e`. */
+export function shortId(sessionId: string): string {
+  const plain = sessionId.replace(/[^0-9a-z]/gi, '').toLowerCase();
+  return plain.slice(0, 8) || createHash('sha256').update(sessionId).digest('hex').slice(0, 8);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { roomBelow, shortId, worktreePath } from './worktree-path.ts';
+import { roomBelow, shortId, worktreePath } from './create-worktree.ts';
 
 const windows = {
   worktreesDir: 'C:\\Users\\someone\\AppData\\Local\\claude-code-mcp\\worktrees',
