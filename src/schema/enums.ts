@@ -59,10 +59,14 @@ export type RequestKind = (typeof REQUEST_KINDS)[number];
 export const VERDICTS = ['allow', 'deny'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** What settled a request. */
-export type DecisionSource = 'caller' | 'human' | 'timeout' | 'cancel' | 'shutdown' | 'policy';
+/** What a standing rule decides, the strongest first. */
+export const RULE_DECISIONS = ['deny', 'ask', 'allow'] as const;
+export type RuleDecision = (typeof RULE_DECISIONS)[number];
 
-export const DENIED_BY = ['caller', 'human', 'disallowedTools', 'settings', 'timeout', 'policy'] as const;
+/** What settled a request. */
+export type DecisionSource = 'caller' | 'human' | 'rule' | 'timeout' | 'cancel' | 'shutdown' | 'policy';
+
+export const DENIED_BY = ['caller', 'human', 'rule', 'disallowedTools', 'settings', 'timeout', 'policy'] as const;
 export type DeniedBy = (typeof DENIED_BY)[number];
 
 export const TOOL_STATUSES = ['running', 'awaiting_permission', 'completed', 'denied', 'failed'] as const;

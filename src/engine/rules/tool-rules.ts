@@ -17,7 +17,7 @@ interface ToolRule {
 }
 
 /** A path rule applies to every tool that does the same to files. */
-const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
+export const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Edit', ['Write', 'NotebookEdit']],
   ['Read', ['Grep', 'Glob']],
   ['Task', ['Agent']],
@@ -25,7 +25,7 @@ const FAMILIES: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 export const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell', 'Monitor']);
-const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
+export const PATH_FIELDS = ['file_path', 'notebook_path', 'path'] as const;
 const OTHER_FIELDS = ['url', 'query', 'skill', 'subagent_type'] as const;
 
 const MAX_COMMAND_CHARS = 100_000;
@@ -58,26 +58,27 @@ function matches({ toolName, specifier }: ToolRule, call: ToolCall, commands: re
 /**
  * No shell accepts such a command and no system such a path; matching it against many rules would keep the server busy.
  */
-function tooLongToMatch(input: ToolCall['input']): boolean {
+export function tooLongToMatch(input: ToolCall['input']): boolean {
   const isLonger = (fields: readonly string[], chars: number): boolean =>
     fields.some((field) => textOf(input[field]).length > chars);
   return isLonger(['command', ...OTHER_FIELDS], MAX_COMMAND_CHARS) || isLonger(PATH_FIELDS, MAX_PATH_CHARS);
 }
 
 /** `mcp__server` and `mcp__server__*` name all tools of a server. */
-function names(rule: string, toolName: string): boolean {
+export function names(rule: string, toolName: string): boolean {
   if (rule === toolName) return true;
   return rule.startsWith('mcp__') && toolName.startsWith(`${rule.replace(/(__)?\*$/, '')}__`);
 }
 
 /** A command line is refused if any command in it is. Quotes are not parsed: too much is refused, not too little. */
-function commandsIn(line: string): string[] {
+export function commandsIn(line: string): string[] {
   if (line.length > MAX_COMMAND_CHARS) return [];
-  const commands = [line, ...line.split(/[;&|\n()`{}]+/)].map((command) => withoutPrefix(command).replace(/\s/g, ' '));
-  return [...new Set(commands)];
+  const parts = [line, ...line.split(/[;&|\n()`{}]+/)];
+  const commands = parts.flatMap((part) => [part, part.replace(/["'\\]/g, '')]);
+  return [...new Set(commands.map((command) => withoutPrefix(command).replace(/\s/g, ' ')))];
 }
 
-function commandMatches(specifier: string, commands: readonly string[]): boolean {
+export function commandMatches(specifier: string, commands: readonly string[]): boolean {
   const { head, open } = commandRule(specifier.replace(/\s/g, ' '));
   return commands.some((command) =>
     open ? matchesWildcards(`${head} *`, `${command} `) : matchesWildcards(head, command),
@@ -106,14 +107,14 @@ function pathMatches(specifier: string, { input, cwd }: ToolCall): boolean {
 }
 
 /** As in .gitignore: `//` is the root, `~/` the home, a name without a slash is found at any depth. */
-function absoluteSpecifier(specifier: string, cwd: string): string {
+export function absoluteSpecifier(specifier: string, cwd: string): string {
   if (specifier.startsWith('//')) return specifier.slice(1);
   if (specifier.startsWith('~/')) return `${homedir()}${specifier.slice(1)}`;
   const relative = specifier.replace(/^\.?\//, '');
   return specifier.includes('/') || specifier.includes('**') ? `${cwd}/${relative}` : `${cwd}/**/${relative}`;
 }
 
-function otherMatches(specifier: string, input: ToolCall['input']): boolean {
+export function otherMatches(specifier: string, input: ToolCall['input']): boolean {
   const domain = specifier.startsWith('domain:') ? specifier.slice('domain:'.length) : undefined;
   if (domain !== undefined) return matchesWildcards(domain.toLowerCase(), hostOf(textOf(input['url'])));
   return OTHER_FIELDS.some((field) => {

@@ -28,16 +28,26 @@ type PathToken =
   /** `**` and a slash: any directories, or none. */
   | { readonly kind: 'directories' };
 
-/** As in .gitignore: the path itself or something below it. At worst O(pattern × path). */
+/** As in .gitignore: the path itself or something below it. */
 export function matchesPath(pattern: string, path: string): boolean {
+  return endsIn(pattern, path)?.some((isEnd, at) => isEnd === 1 && (at === path.length || path[at] === '/')) ?? false;
+}
+
+/** The path itself. */
+export function matchesWholePath(pattern: string, path: string): boolean {
+  return endsIn(pattern, path)?.[path.length] === 1;
+}
+
+/** Where in the path the pattern may end; undefined if nowhere. At worst O(pattern × path). */
+function endsIn(pattern: string, path: string): Uint8Array | undefined {
   // Where in the path the pattern, as far as it has been read, may end.
   let ends = new Uint8Array(path.length + 1);
   ends[0] = 1;
   for (const token of tokensOf(pattern)) {
     ends = token.kind === 'text' ? afterText(token.text, ends, path) : afterWildcard(token.kind, ends, path);
-    if (!ends.includes(1)) return false;
+    if (!ends.includes(1)) return undefined;
   }
-  return ends.some((isEnd, at) => isEnd === 1 && (at === path.length || path[at] === '/'));
+  return ends;
 }
 
 function tokensOf(pattern: string): PathToken[] {
