@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { RuleFields } from '../../../schema/standing-rules.ts';
-import { EDIT_TOOLS } from '../../../workspace/report/tool-kinds.ts';
+import { EDIT_TOOLS } from '../../../schema/enums.ts';
 import { matchesWholePath } from '../wildcards.ts';
 import { countedPath, insidePath, isWithin, type RulePlace } from './place.ts';
 import { argumentsAreListed, openCommand, type OpenCommand } from './prefixes.ts';
