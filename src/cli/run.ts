@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import packageJson from '../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../config/command-line.ts';
 import { helpText } from '../config/help.ts';
-import { readHubRecord } from '../config/hub-record.ts';
+import { isKeeperAlive, readHubRecord } from '../config/hub-record.ts';
 import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
@@ -145,7 +145,8 @@ async function serveClient(source: CommandSource, version: string): Promise<numb
     hub?.socket.destroy();
     return 0;
   }
-  if (record && !asksFirst) hub = await find(version);
+  const mayHaveHub = record !== undefined || (settings.hub !== 'off' && isKeeperAlive(settings.stateDir));
+  if (mayHaveHub && !asksFirst) hub = await find(version);
   if (hub) {
     const { bridgeUntilDone } = await import('./serve/bridge-until-done.ts');
     return bridgeUntilDone(hub, settings, context, opening);

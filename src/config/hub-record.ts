@@ -34,6 +34,16 @@ export function hubClaimFile(stateDir: string, nonce: string): string {
   return path.join(stateDir, `hub-claim-${nonce}`);
 }
 
+/** Whether processes are kept for a hub, which may be gone at the moment. */
+export function isKeeperAlive(stateDir: string): boolean {
+  try {
+    const { pid } = JSON.parse(readFileSync(path.join(stateDir, 'hub', 'keeper-1.json'), 'utf8')) as { pid: number };
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 /** Undefined if no hub is running, according to its file; one that was killed leaves it behind. */
 export function readHubRecord(stateDir: string): HubRecord | undefined {
   try {

@@ -2,6 +2,7 @@ import type { CallToolResult, InputRequiredResult, CallToolRequest, ServerContex
 import { digestLine } from '../audit/audit-entry.ts';
 import type { EngineClient } from '../engine/client.ts';
 import type { Principal } from '../engine/rules/principal.ts';
+import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
 import { compactStatus, explicitStatus } from '../views/status.ts';
 import { checkShape, isObject, parseArguments, type Arguments } from './arguments.ts';
@@ -74,12 +75,6 @@ function argumentsLine(args: Arguments): string {
     return 'nested too deeply';
   }
 }
-
-/**
- * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice. A
- * call that changes nothing is simply repeated.
- */
-export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
 

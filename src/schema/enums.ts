@@ -102,3 +102,9 @@ export type HubRequestKind = (typeof HUB_REQUESTS)[number];
 export const COMMAND_TOOLS: ReadonlySet<string> = new Set(['Bash', 'PowerShell']);
 /** Tools of Claude Code that write a file. */
 export const EDIT_TOOLS: ReadonlySet<string> = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
+
+/**
+ * In the `_meta` of a tool call: a repeat with the same key gets the first call's answer, and nothing is done twice. A
+ * call that changes nothing is simply repeated.
+ */
+export const IDEMPOTENCY_META_KEY = 'claude-code-mcp/idempotency-key';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { IDEMPOTENCY_META_KEY } from '../../src/mcp/call-tool.ts';
+import { IDEMPOTENCY_META_KEY } from '../../src/schema/enums.ts';
 import { Once } from '../../src/hub/once.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { STORES } from '../store/stores.ts';

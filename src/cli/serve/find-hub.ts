@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { withDepthOfAncestors, givenSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { enclosingSession } from '../../platform/ancestors.ts';
 import { childEnvironment } from '../../config/child-environment.ts';
-import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
+import { isKeeperAlive, readHubRecord, type HubRecord } from '../../config/hub-record.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import {
   askHub,
@@ -12,6 +13,10 @@ import {
 } from '../../transports/attach/connect-hub.ts';
 import { placeOf, type AttachRequest } from '../../transports/attach/protocol.ts';
 import { createLog } from './log.ts';
+
+/** How long a client waits for the hub of sessions that go on without one. */
+const HUB_BACK_MS = 10_000;
+const LOOK_AGAIN_MS = 100;
 
 export interface HubClientContext extends SettingsSource {
   readonly version: string;
@@ -32,8 +37,7 @@ export async function findHub(
   announcedVersion?: string,
 ): Promise<AttachedHub | undefined> {
   try {
-    if (!record) throw new HubUnavailable('none is running; "claude-code-mcp hub start" starts one');
-    const hub = await attachToHub(record, settings.stateDir, attachRequest(settings, context));
+    const hub = await attached(record, settings, context);
     if (announcedVersion === undefined || hub.version === announcedVersion) return hub;
     hub.socket.destroy();
     throw new HubUnavailable(`it is version ${hub.version}, and this client was told ${announcedVersion}`);
@@ -45,6 +49,29 @@ export async function findHub(
       `not attached to the hub: ${error.message}; serving without it`,
     );
     return undefined;
+  }
+}
+
+/**
+ * While processes are kept for a hub, there will be one again: a client served without it would not see its sessions.
+ * It is waited for, but not for long.
+ */
+async function attached(
+  record: HubRecord | undefined,
+  settings: Settings,
+  context: HubClientContext,
+): Promise<AttachedHub> {
+  const { stateDir } = settings;
+  const deadline = performance.now() + HUB_BACK_MS;
+  for (let found = record; ; found = readHubRecord(stateDir)) {
+    try {
+      if (!found) throw new HubUnavailable('none is running; "claude-code-mcp hub start" starts one');
+      return await attachToHub(found, stateDir, attachRequest(settings, context));
+    } catch (error) {
+      const mayComeBack = error instanceof HubUnavailable && !(error instanceof HubRefused) && isKeeperAlive(stateDir);
+      if (!mayComeBack || performance.now() > deadline) throw error;
+    }
+    await pause(LOOK_AGAIN_MS);
   }
 }
 

@@ -17,6 +17,8 @@ export async function sendPrompt(session: Session, text: string): Promise<void> 
   if (isFirst) session.work.turnBegins();
   try {
     await process.settled();
+    // Claude Code must not work on something that a killed hub would not know of: it would be sent again.
+    await session.services.stored?.();
     if (process.live) process.send(message);
     else await session.launch(message, isFirst ? 'first' : 'again');
   } catch (error) {

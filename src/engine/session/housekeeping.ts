@@ -52,7 +52,8 @@ export class Housekeeping {
     // A start has a time limit of its own.
     if (session.process.starting) return;
     if (session.keepsRequests && session.requests.length > 0) {
-      if (session.detachable && session.conversation.times.quietMs >= this.#rules.parkAfterMs) this.#detach(session);
+      const { quietMs } = session.conversation.times;
+      if (session.detachable && !session.isHardToReplace && quietMs >= this.#rules.parkAfterMs) this.#detach(session);
       return;
     }
     if (!session.atRest) {
@@ -63,7 +64,7 @@ export class Housekeeping {
     const { restedMs } = session.conversation.times;
     if (restedMs >= this.#rules.sessionTtlMs && session.conversation.backgroundTasks === 0 && !session.inUse) {
       void this.#registry.forget(session);
-    } else if (restedMs >= this.#rules.parkAfterMs && session.parkable) {
+    } else if (restedMs >= this.#rules.parkAfterMs && session.parkable && !session.isHardToReplace) {
       void session.park();
     }
   }

@@ -118,7 +118,11 @@ export class Registry {
     if (closing) return { session: closing, vacate: () => closing.process.closed() };
     const idle = candidates
       .filter((session) => session.parkable)
-      .sort((a, b) => b.conversation.times.restedMs - a.conversation.times.restedMs)[0];
+      .sort(
+        (a, b) =>
+          Number(a.isHardToReplace) - Number(b.isHardToReplace) ||
+          b.conversation.times.restedMs - a.conversation.times.restedMs,
+      )[0];
     return idle && { session: idle, vacate: () => idle.park() };
   }
 

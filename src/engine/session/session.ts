@@ -213,6 +213,11 @@ export class Session implements AskingSession {
     return this.hasProcess && this.atRest && this.persists && backgroundTasks === 0 && !this.#rewinds.underWay;
   }
 
+  /** Its process has values that nobody has brought since the hub was restarted: it is given up last. */
+  get isHardToReplace(): boolean {
+    return this.hasProcess && this.missing.length > 0;
+  }
+
   /** Everything alive in it waits for answers, so its process can be released. */
   get detachable(): boolean {
     return this.keepsRequests && this.hasProcess && !this.process.starting && this.conversation.onlyWaits;

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { Settings } from '../../config/load-settings.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Opening } from '../opening.ts';
 import type { AttachedHub } from './connect-hub.ts';
+import { IDEMPOTENCY_META_KEY } from '../../schema/enums.ts';
 import { answerInstead, type Away } from './hub-away.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
@@ -14,7 +16,8 @@ const QUIET_MS = 10_000;
 /** A busy hub may miss one question. */
 const QUESTIONS = 2;
 const FIRST_RETRY_MS = 50;
-const LAST_RETRY_MS = 2_000;
+const LAST_RETRY_MS = 500;
+const TELL_EVERY_MS = 3_000;
 const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
 
 export interface BridgeOptions {
@@ -42,11 +45,22 @@ interface Message {
 interface UnderWay {
   readonly method: string;
   readonly isModern: boolean;
+  /** What the hub gets, and the next one if this one goes away. A call in it has a key, so that it is carried out once. */
+  readonly line: string;
+  readonly progress: Progress | undefined;
 }
 
 interface Queued extends UnderWay {
-  readonly line: string;
   readonly timer: NodeJS.Timeout;
+  /** It reached a hub before. */
+  readonly wasSent: boolean;
+}
+
+/** What a client was told of a call's progress. Numbers must rise, also over several hubs. */
+interface Progress {
+  readonly token: unknown;
+  told: number;
+  before: number;
 }
 
 type State =
@@ -57,8 +71,8 @@ type State =
   | { kind: 'closed' };
 
 /**
- * Passes one client through to the hub, line by line. When the hub goes away it reconnects and repeats the client's
- * handshake; only requests in progress are answered from here.
+ * Passes one client through to the hub, line by line. When the hub goes away it reconnects, repeats the client's handshake
+ * and sends requests in progress again; they are answered from here only if no hub comes back in time.
  */
 export class Bridge {
   readonly #options: BridgeOptions;
@@ -79,6 +93,8 @@ export class Bridge {
   #isLegacy = false;
   #heardAt = 0;
   #watching: NodeJS.Timeout | undefined;
+  /** While the hub is away. */
+  #telling: NodeJS.Timeout | undefined;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -104,6 +120,7 @@ export class Bridge {
     if (isConnected(this.#state)) this.#state.socket.end();
     this.#state = { kind: 'closed' };
     clearTimeout(this.#watching);
+    clearInterval(this.#telling);
     for (const { timer } of this.#queue.values()) clearTimeout(timer);
   }
 
@@ -111,17 +128,17 @@ export class Bridge {
 
   #fromClient(line: string): void {
     const message = parse(line);
-    if (message?.method !== undefined) this.#noteClientMessage(message, line);
+    const request = message?.method !== undefined && message.id !== undefined ? underWay(message, line) : undefined;
+    if (message?.method !== undefined) this.#noteClientMessage(message, line, request);
     else if (message?.id !== undefined && !this.#asked.delete(message.id)) return;
-    const isRequest = message?.method !== undefined && message.id !== undefined;
     // A silent hub would carry out later what its client was told has failed.
-    if (this.#state.kind === 'attached' || (this.#state.kind === 'silent' && !isRequest))
-      this.#toHub(this.#state.socket, line);
-    else if (isRequest) this.#enqueue(message, line);
+    if (this.#state.kind === 'attached' || (this.#state.kind === 'silent' && !request))
+      this.#toHub(this.#state.socket, request?.line ?? line);
+    else if (request && request.method !== 'subscriptions/listen') this.#enqueue(message?.id, request, false);
   }
 
-  #noteClientMessage({ id, method, params }: Message, line: string): void {
-    if (id === undefined) {
+  #noteClientMessage({ id, method, params }: Message, line: string, request: UnderWay | undefined): void {
+    if (id === undefined || !request) {
       if (method === 'notifications/initialized') this.#handshake.push(line);
       if (method === 'notifications/cancelled') this.#cancelled((params as { requestId?: unknown } | null)?.requestId);
       return;
@@ -132,7 +149,7 @@ export class Bridge {
     }
     if (method === 'subscriptions/listen') this.#subscriptions.set(id, line);
     else if (this.#state.kind === 'attached') {
-      this.#underWay.set(id, underWay(method, params));
+      this.#underWay.set(id, request);
       this.#watch();
     }
   }
@@ -145,15 +162,27 @@ export class Bridge {
     this.#queue.delete(id);
   }
 
-  #enqueue({ id, method, params }: Message, line: string): void {
-    if (method === 'subscriptions/listen') return;
-    const request = underWay(method, params);
+  #enqueue(id: unknown, request: UnderWay, wasSent: boolean): void {
     const timer = setTimeout(() => {
       this.#queue.delete(id);
       const why = this.#state.kind === 'away' ? this.#state.why : 'it does not respond';
-      this.#answer(id, request, { kind: 'not running', why });
+      this.#answer(id, request, wasSent ? { kind: 'cut off' } : { kind: 'not running', why });
     }, PATIENCE_MS);
-    this.#queue.set(id, { ...request, line, timer });
+    this.#queue.set(id, { ...request, wasSent, timer });
+  }
+
+  /** A person who watches a call sees that it goes on. */
+  #tellQueued(): void {
+    for (const { progress } of this.#queue.values()) {
+      if (!progress) continue;
+      progress.told++;
+      const params = {
+        progressToken: progress.token,
+        progress: progress.told,
+        message: 'waiting for the hub to come back',
+      };
+      this.#toClient(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }));
+    }
   }
 
   // ── from the hub ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,6 +209,7 @@ export class Bridge {
     const message = parse(line);
     if (message?.method !== undefined) {
       if (message.id !== undefined) this.#asked.add(message.id);
+      if (message.method === 'notifications/progress') return this.#progress(message, line);
     } else if (message?.id !== undefined) {
       // A stopping hub ends the subscriptions; the next one resumes them.
       if (this.#subscriptions.has(message.id)) {
@@ -190,6 +220,17 @@ export class Bridge {
       if (this.#unwanted.delete(message.id)) return;
     }
     this.#toClient(line);
+  }
+
+  #progress(message: Message, line: string): void {
+    const params = message.params as { progressToken?: unknown; progress?: unknown } | undefined;
+    const known = [...this.#underWay.values()].find(
+      ({ progress }) => progress?.token === params?.progressToken,
+    )?.progress;
+    if (!known || typeof params?.progress !== 'number') return this.#toClient(line);
+    known.told = known.before + params.progress;
+    if (known.before === 0) return this.#toClient(line);
+    this.#toClient(JSON.stringify({ ...message, params: { ...params, progress: known.told } }));
   }
 
   // ── a hub that does not respond ────────────────────────────────────────────────────────────────────────────────
@@ -248,8 +289,7 @@ export class Bridge {
     const { version } = this.#state;
     this.#state = { kind: 'away', why: 'it has stopped' };
     this.#options.log('info', 'lost the hub; waiting for it to come back');
-    for (const [id, request] of this.#underWay)
-      if (!this.#unwanted.has(id)) this.#answer(id, request, { kind: 'cut off' });
+    for (const [id, request] of this.#underWay) if (!this.#unwanted.has(id)) this.#enqueue(id, request, true);
     this.#underWay.clear();
     for (const requestId of this.#asked)
       this.#toClient(
@@ -260,6 +300,8 @@ export class Bridge {
         }),
       );
     this.#asked.clear();
+    clearInterval(this.#telling);
+    this.#telling = setInterval(() => this.#tellQueued(), TELL_EVERY_MS).unref();
     void this.#lookForHub(version, FIRST_RETRY_MS);
   }
 
@@ -297,10 +339,12 @@ export class Bridge {
   }
 
   #sendQueued(socket: Socket): void {
-    for (const [id, { line, timer, method, isModern }] of this.#queue) {
+    clearInterval(this.#telling);
+    for (const [id, { timer, wasSent: _sent, ...request }] of this.#queue) {
       clearTimeout(timer);
-      this.#underWay.set(id, { method, isModern });
-      this.#toHub(socket, line);
+      if (request.progress) request.progress.before = request.progress.told;
+      this.#underWay.set(id, request);
+      this.#toHub(socket, request.line);
     }
     this.#queue.clear();
     this.#watch();
@@ -337,9 +381,23 @@ function isConnected(state: State): state is Extract<State, { socket: Socket }> 
   return state.kind === 'attached' || state.kind === 'silent';
 }
 
-function underWay(method: unknown, params: unknown): UnderWay {
+function underWay(message: Message, line: string): UnderWay {
+  const { method, params } = message;
   const meta = (params as { _meta?: Record<string, unknown> } | undefined)?._meta;
-  return { method: String(method), isModern: meta?.[ENVELOPE] !== undefined };
+  const token = meta?.['progressToken'];
+  return {
+    method: String(method),
+    isModern: meta?.[ENVELOPE] !== undefined,
+    line: method === 'tools/call' && meta?.[IDEMPOTENCY_META_KEY] === undefined ? keyed(message) : line,
+    progress: token === undefined ? undefined : { token, told: 0, before: 0 },
+  };
+}
+
+/** With a key of its own, by which the next hub recognises a call that this one may have carried out. */
+function keyed(message: Message): string {
+  const params = message.params as { _meta?: Record<string, unknown> } | undefined;
+  const _meta = { ...params?._meta, [IDEMPOTENCY_META_KEY]: randomUUID() };
+  return JSON.stringify({ ...message, params: { ...params, _meta } });
 }
 
 /** Anything that is not JSON goes to the hub unchanged, and gets its answer there. */
