@@ -39,8 +39,26 @@ const changedFile = z.object({
   isBinary: z.boolean().optional().meta({ note: 'With `includeWork: "full"`: there are no lines to count.' }),
 });
 
+const attention = z.array(z.string()).optional().meta({
+  note: 'Plain facts that contradict or qualify a claim, at most five lines: the last command or check failed, nothing was checked, test files changed, no commit was made although `git commit` was run.',
+});
+
+const ranCommand = {
+  exitCode: z.number().meta({ note: 'As Claude Code saw it.' }),
+  tail: z.string().optional().meta({
+    note: 'What its output comes down to: the first failing assertion with expected and actual, or the summary; at most 200 characters.',
+  }),
+};
+
+const sums = {
+  filesChanged: z.number().meta({ note: 'Files that changed.' }),
+  insertions: z.number().meta({ note: 'Lines added.' }),
+  deletions: z.number().meta({ note: 'Lines removed.' }),
+};
+
 /** Evidence of what a call did, regardless of what the answer claims. */
 export const work = z.object({
+  attention,
   filesChanged: z
     .number()
     .optional()
@@ -51,6 +69,7 @@ export const work = z.object({
     .array(changedFile)
     .optional()
     .meta({ note: 'The most changed files first, as many as fit; all of them with `includeWork: "full"`.' }),
+  diff: z.string().optional().meta({ note: 'The whole diff of this call, if it fits in 1,000 bytes.' }),
   commandsRun: z.number().optional().meta({ note: 'Commands that were run.' }),
   commandsFailed: z.number().optional().meta({ note: 'Of which these failed.' }),
   commands: z
@@ -66,11 +85,43 @@ export const work = z.object({
   lastCheck: z
     .object({
       command: z.string().meta({ note: 'The part of the command that is the check.' }),
-      exitCode: z.number().meta({ note: 'As Claude Code saw it.' }),
+      exitCode: ranCommand.exitCode,
       afterLastEdit: z.boolean().meta({ note: '`false` if files were changed after it.' }),
+      tail: ranCommand.tail,
+    })
+    .nullable()
+    .optional()
+    .meta({ note: 'The last command that looks like a test, build, lint or type check; `null` if there was none.' }),
+  lastCommand: z
+    .object({ command: z.string().meta({ note: 'As it was run.' }), ...ranCommand })
+    .optional()
+    .meta({ note: 'The last command, unless it is the last check.' }),
+  testsChanged: z.array(z.string()).optional().meta({ note: 'Up to five changed files that look like tests.' }),
+  git: z
+    .object({
+      branch: z.string().nullable().meta({ note: 'The branch; `null` if HEAD is detached.' }),
+      head: z.string().nullable().meta({ note: 'Its commit; `null` before the first.' }),
+      commits: z
+        .array(
+          z.object({
+            sha: z.string().meta({ note: 'Its id.' }),
+            subject: z.string().meta({ note: 'The first line of its message.' }),
+          }),
+        )
+        .meta({ note: 'The commits made in this call, newest first.' }),
+      uncommitted: z
+        .object({
+          count: z.number().meta({ note: 'How many files differ from HEAD, including new ones.' }),
+          paths: z.array(z.string()).meta({ note: 'Up to five of them.' }),
+        })
+        .meta({ note: 'What is not committed, whoever changed it.' }),
     })
     .optional()
-    .meta({ note: 'The last command that looks like a test, build, lint or type check.' }),
+    .meta({ note: 'The state of the repository, if a tool was used.' }),
+  session: z
+    .object({ ...sums, commits: z.number().meta({ note: 'Commits made.' }) })
+    .optional()
+    .meta({ note: 'From the second call on: everything since the session began.' }),
   shared: z.literal(true).optional().meta({
     note: '`true` if another session worked in the same checkout at the same time; some of the changes may be its work.',
   }),
@@ -87,7 +138,7 @@ const shortWork = work.omit({ commands: true }).extend({
   files: z
     .array(changedFile.omit({ isBinary: true }))
     .optional()
-    .meta({ note: 'The most changed files first, as many as fit in 600 bytes of report.' }),
+    .meta({ note: 'The most changed files first, as many as fit in 1,200 bytes of report.' }),
 });
 
 /** Where an edit would go. */
@@ -168,6 +219,7 @@ export type PermissionDenial = z.infer<typeof permissionDenial>;
 
 export const callResult = z.object({
   sessionId: z.string().meta({ note: 'Id of the session.' }),
+  attention: attention.meta({ note: 'Read this first: `work.attention`, before what Claude says.' }),
   result: z.string().meta({ note: 'The final answer.' }),
   resultChars: z
     .number()
@@ -318,6 +370,7 @@ export const statusAnswer = z.object({
     .array(z.string())
     .optional()
     .meta({ note: 'Things to be aware of, such as rules that Claude Code ignores; omitted if there are none.' }),
+  attention: attention.meta({ note: 'Read this first: `work.attention`, before what Claude says.' }),
   result: z.string().optional().meta({ note: 'The final answer, at rest.' }),
   work: shortWork
     .optional()

@@ -107,7 +107,7 @@ function resultFields(
   // Only useful in full. The answer also has it as text, which can be read in parts.
   const size = byteLength(structured);
   const fits = size <= Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES);
-  const besides = (fits ? size : 0) + byteLength(work);
+  const besides = (fits ? size : 0) + byteLength(work) + byteLength(work?.attention);
   const room = Math.max(MIN_EVENT_TEXT, share - OVERHEAD_BYTES - besides);
   const offset = options.toolUseID === undefined ? options.resultOffset : 0;
   const shown = resultView(

@@ -25,13 +25,15 @@ export interface StatusViewOptions {
 /** What `claude_get_status` answers. */
 export function explicitStatusView(reading: SessionReading, options: StatusViewOptions): StatusAnswer {
   const { record, now, requests } = reading;
-  const { totals, work } = record;
+  const { totals } = record;
+  const work = isAtRest(record.state) ? record.work : undefined;
   const all = options.turn === 'all';
   return {
     sessionId: record.id,
     status: explicitStatus(record),
+    ...(work?.attention && { attention: work.attention }),
     ...outcome(record),
-    ...(isAtRest(record.state) && work && { work }),
+    ...(work && { work }),
     recentOutput: recentOutput(reading, options.outputLines, all ? 0 : record.lastMessageAt),
     pendingInputs: requests.map((request) => ({
       ...pendingInputView(request, { now, whole: request.id === options.wholeInputId }),

@@ -32,6 +32,7 @@ export function resultView(
     cut: text.length < rest.length,
     result: {
       sessionId: record.id,
+      ...(work?.attention && { attention: work.attention }),
       result: text,
       ...(cut && { resultChars: result.text.length }),
       isError: result.isError,

@@ -14,16 +14,15 @@ import {
 } from './worktree/apply.ts';
 import { findCheckout, shortBranch, type Checkout } from './git/checkout.ts';
 import {
-  changedFiles,
   compareSnapshots,
   cutPage,
   diffPage,
   sum,
   type Comparison,
-  type FileChange,
   type DiffPage,
   type PageOptions,
 } from './report/compare.ts';
+import { collectEvidence, evidenceOfCalls, type CollectedEvidence } from './report/evidence.ts';
 import { createWorktree, type WorktreeRequest } from './worktree/create-worktree.ts';
 import {
   checkDiscardable,
@@ -36,7 +35,6 @@ import {
 } from './worktree/discard.ts';
 import { exclusively, type Exclusively, type TakeLock } from './worktree/exclusive.ts';
 import { findGit, type GitHost } from './git/git-process.ts';
-import { zeroSeparated } from './git/git.ts';
 import {
   keepMark,
   keepStart,
@@ -59,9 +57,9 @@ import {
   type RepositoryWrites,
   type WorktreeHost,
 } from './worktree/worktree-records.ts';
-import { sealed, type Seal } from './git/sealed.ts';
+import type { Seal } from './git/sealed.ts';
 import { SEARCHED } from './git/searched-index.ts';
-import { editedFiles, editedPath, reportedPatch, type Evidence, type ToolCall } from './report/work-report.ts';
+import { editedFiles, editedPath, reportedPatch, type ToolCall } from './report/work-report.ts';
 import { listWorktrees, worktreeState, type WorktreeState } from './worktree/worktree-state.ts';
 
 export interface WorkspacesOptions {
@@ -92,6 +90,8 @@ export interface Workspace {
   readonly root: string;
   /** The state when the session started, if it is known without another look. */
   readonly begun?: Mark;
+  /** The session has worked here before, under another server. */
+  readonly isResumed?: boolean;
   /** The checkout whose project settings apply; only with a worktree. */
   readonly projectConfigRoot?: string;
   /** As answers name it. */
@@ -106,8 +106,13 @@ export interface Workspace {
   keepMark(mark: Mark): Promise<void>;
   /** The last one kept, also by an earlier server; before the first, the state when the session started. */
   lastMark(): Promise<Mark>;
-  /** What git saw change since the baseline, and the calls, as the work report needs them. */
-  evidence(since: Mark, calls: readonly ToolCall[], shared: boolean): Promise<Evidence & { readonly now: Mark }>;
+  /** What git saw change since the baseline, and the calls, as the work report needs them; `all`: of the whole session. */
+  evidence(
+    since: Mark,
+    calls: readonly ToolCall[],
+    shared: boolean,
+    all?: readonly ToolCall[],
+  ): Promise<CollectedEvidence>;
   /** The session's work: against its base, or since the session started. Pass the cursor back for the next page. */
   diff(
     page: PageOptions,
@@ -173,11 +178,11 @@ export class Workspaces {
     if (Date.now() - this.#sweptAt > DAY_MS) await this.sweepSnapshots();
     const kept = await loadStart(scratch, found.workTree);
     const { pinned, begun } = kept ?? (await beginIn(git, found, scratch));
-    const start: Snapshot = { ...begun, head: begun.head };
+    const start: Snapshot = { ...begun, head: begun.head, branch: begun.branch, logged: begun.logged };
     return {
       ...common({ host: git, checkout: found, pinned, scratch }, cwd, async () => start),
       // A turn after a restart starts from what is there by then.
-      ...(!kept && { begun: start }),
+      ...(kept ? { isResumed: true } : { begun: start }),
       close: () => rm(scratch, { recursive: true, force: true }),
     };
   }
@@ -233,7 +238,8 @@ export class Workspaces {
   /** A worktree created earlier, perhaps by another process. */
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
-    return worktreeOf(host, await withRecord(host, id, (record) => settleApply(host, record)), []);
+    const record = await withRecord(host, id, (found) => settleApply(host, found));
+    return { ...worktreeOf(host, record, []), isResumed: true };
   }
 }
 
@@ -277,7 +283,7 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     return snapshotOfTree(record.base.commit, record.base.commit);
   };
   return {
-    ...common(sealOf(host, first), path.join(directory, first.prefix), start),
+    ...common(sealOf(host, first), path.join(directory, first.prefix), start, snapshotOfTree(begun, begun)),
     projectConfigRoot: first.origin,
     repository: commonDir,
     worktree: {
@@ -309,7 +315,8 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
   };
 }
 
-function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<Workspace, 'close'> {
+/** `start`: what the work is compared with; `begun`: the state when the session began, if that is another one. */
+function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>, begun?: Snapshot): Omit<Workspace, 'close'> {
   return {
     cwd,
     root: seal.checkout.workTree,
@@ -317,12 +324,9 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
     mark: () => takeSnapshot(seal, 'ahead'),
     keepMark: async (mark) => mark && keepMark(seal.scratch, mark),
     lastMark: async () => (await loadMark(seal.scratch)) ?? start(),
-    async evidence(since, calls, shared) {
-      if (since === undefined) return { calls, changes: undefined, lastWrite: 0, shared, now: undefined };
-      const now = await takeSnapshot(seal);
-      const changes = await changedFiles(seal, await compareSnapshots(seal, since, now));
-      const unseen = await unseenEdits(seal, cwd, changes, calls);
-      return { calls, changes: [...changes, ...unseen], lastWrite: now.lastWrite, shared, now };
+    async evidence(since, calls, shared, all = calls) {
+      if (since === undefined) return evidenceOfCalls(cwd, calls, shared, all);
+      return collectEvidence(seal, cwd, { begun: begun ?? (await start()), since }, { calls, shared, all });
     },
     ...WITHOUT_WORKTREE,
     async diff(page, _calls, cursor) {
@@ -330,43 +334,6 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>): Omit<W
       return { ...(await diffPage(seal, comparison, page)), cursor: { comparison } };
     },
   };
-}
-
-/** Edits of files that git does not track: outside the checkout, or ignored. */
-async function unseenEdits(
-  seal: Seal,
-  cwd: string,
-  seen: readonly FileChange[],
-  calls: readonly ToolCall[],
-): Promise<FileChange[]> {
-  const { workTree } = seal.checkout;
-  const known = new Set(seen.flatMap((change) => [change.path, change.oldPath]));
-  const edits = editedFiles(calls).map((edit) => ({
-    edit,
-    inside: path.relative(workTree, path.resolve(cwd, edit.path)).split(path.sep).join('/'),
-  }));
-  const isOutside = (inside: string): boolean => inside.startsWith('../') || path.isAbsolute(inside);
-  const maybeIgnored = edits.filter(({ inside }) => !isOutside(inside) && !known.has(inside));
-  const ignored =
-    maybeIgnored.length === 0
-      ? new Set<string>()
-      : await ignoredAmong(
-          seal,
-          maybeIgnored.map(({ inside }) => inside),
-        );
-  return edits
-    .filter(({ inside }) => isOutside(inside) || ignored.has(inside))
-    .map(({ edit, inside }) => (isOutside(inside) ? edit : { ...edit, path: inside }));
-}
-
-async function ignoredAmong(seal: Seal, names: readonly string[]): Promise<Set<string>> {
-  const index = path.join(seal.checkout.gitDir, 'index');
-  // check-ignore does not support literal paths; `./` keeps a name from being read as magic.
-  const input = names.map((name) => `./${name}\0`).join('');
-  const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) =>
-    git(['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'], { input, codes: [0, 1] }),
-  );
-  return new Set(zeroSeparated(text).map((name) => name.replace(/^\.\//, '')));
 }
 
 function directoryWithoutGit(cwd: string): Workspace {
@@ -377,7 +344,7 @@ function directoryWithoutGit(cwd: string): Workspace {
     mark: async () => undefined,
     keepMark: async () => undefined,
     lastMark: async () => undefined,
-    evidence: async (_, calls, shared) => ({ calls, changes: undefined, lastWrite: 0, shared, now: undefined }),
+    evidence: async (_, calls, shared, all = calls) => evidenceOfCalls(cwd, calls, shared, all),
     ...WITHOUT_WORKTREE,
     async diff(page, calls, cursor) {
       const patch = cursor?.patch ?? reportedPatch(calls);

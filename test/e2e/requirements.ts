@@ -64,6 +64,8 @@ export const { requirements, verifies } = defineRequirements({
       'a task with one question and three permissions takes a caller that follows the instructions five calls',
     'work.report':
       'a result reports the changed files according to git, the commands, and the last check and whether it followed the last edit',
+    'work.attention':
+      'false claims are contradicted before the claim: a commit that failed, tests that never ran, a test that was changed instead',
     'caller.evidence':
       'at rest, the answer lists the tool calls that failed or were denied, and by whom, whatever Claude claims',
     'caller.input-changed':

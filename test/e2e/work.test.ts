@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { gate, text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import { sharedHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { auditedEntries } from './forms-support.ts';
@@ -37,17 +37,66 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
     ],
     commandsRun: 2,
     commandsFailed: 1,
-    lastCheck: { command: 'make test', exitCode: 2, afterLastEdit: true },
+    lastCheck: { command: 'make test', exitCode: 2, afterLastEdit: true, tail: expect.stringContaining('test') },
+    git: { branch: 'main', commits: [], uncommitted: { count: 3, paths: ['mine.txt', 'moved.txt', 'new.txt'] } },
     problems: [{ tool: 'Bash', what: 'make test', outcome: 'failed' }],
   });
   expect(work).not.toHaveProperty('shared');
-  const { problems: _, ...report } = work;
-  expect(Buffer.byteLength(JSON.stringify(report))).toBeLessThanOrEqual(600);
+  expect(work.diff).toContain('+++ b/new.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n');
+  const { problems: _, diff, ...report } = work;
+  expect(Buffer.byteLength(JSON.stringify(report))).toBeLessThanOrEqual(1200);
+  expect(Buffer.byteLength(JSON.stringify(diff))).toBeLessThanOrEqual(1000);
   const ended = await auditedEntries(h, ({ kind, session }) => kind === 'end' && session === sessionId);
   expect(ended).toMatchObject([
     { details: { filesChanged: 2, insertions: 3, commandsRun: 2, commandsFailed: 1, lastCheckExitCode: 2 } },
   ]);
   expect(readdirSync(snapshotsOf(h))).toEqual([sessionId]);
+});
+
+verifies('work.attention', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.share(REPOSITORY);
+  const write = (name: string, content: string): ReturnType<typeof tool> =>
+    tool('Write', { file_path: join(h.project, name), content });
+  const cases: [string, MessageReply[], string[]][] = [
+    [
+      'Committed.',
+      [bash('git commit -qm done -- missing.txt')],
+      [
+        'git commit was run, but no commit was made.',
+        'The last command failed (exit 1): git commit -qm done -- missing.txt',
+      ],
+    ],
+    [
+      'All tests pass.',
+      [write('sum.mjs', 'export const sum = (a, b) => a + b;\n')],
+      ['Files changed, but no test, build, lint or type check was run.'],
+    ],
+    [
+      'Fixed: the test passes.',
+      [write('sum.test.mjs', "import 'node:test';\n"), bash('node --test sum.test.mjs')],
+      ['Test files changed: sum.test.mjs'],
+    ],
+    [
+      'Committed, all tests pass.',
+      [write('b.txt', 'b\n'), bash('git add b.txt && git commit -qm "Add b" && git rev-parse HEAD')],
+      ['Files changed, but no test, build, lint or type check was run.', '1 commit was made.'],
+    ],
+  ];
+  for (const [claim, calls, expected] of cases) {
+    h.model.on(`say ${claim}`).reply(...calls, text(claim));
+    const sessionId = await h.converse(`say ${claim}`);
+    const answer = await h.waitUntilRest(sessionId);
+    const told = variant.toolset === 'compact' ? answer.result : answer;
+    expect(told).toMatchObject({ attention: expected, result: claim, work: { attention: expected } });
+    // A reader meets the facts before the claim.
+    expect(Object.keys(told).indexOf('attention')).toBeLessThan(Object.keys(told).indexOf('result'));
+    const { git, lastCheck, lastCommand } = told.work;
+    if (claim === 'Fixed: the test passes.') expect(lastCheck).toMatchObject({ exitCode: 0, tail: 'pass 1, fail 0' });
+    else expect(lastCheck).toBeNull();
+    const commits = claim.startsWith('Committed, ') ? [{ sha: lastCommand.tail, subject: 'Add b' }] : [];
+    expect(git.commits).toEqual(commits);
+    if (commits.length > 0) expect(git.head).toBe(lastCommand.tail);
+  }
 });
 
 it('the report says when another session worked in the same checkout', async () => {
@@ -80,6 +129,8 @@ it('the report counts what each call changed, and lists everything on request', 
 
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(second.result.work).toMatchObject({ filesChanged: 2, insertions: 1, deletions: 1, commandsRun: 1 });
+  // The conversation may have begun with another test.
+  expect(second.result.work.session.filesChanged).toBeGreaterThanOrEqual(29);
   // Later turns of this session must not use tools: they might count this file as their own.
   writeFileSync(join(h.project, 'by-hand.txt'), 'x');
   const third = await h.ok('claude_code_reply', { sessionId, prompt: 'only talk', waitMs: 40_000 });
@@ -89,6 +140,8 @@ it('the report counts what each call changed, and lists everything on request', 
     deletions: 0,
     commandsRun: 0,
     commandsFailed: 0,
+    lastCheck: null,
+    session: second.result.work.session,
   });
 });
 

@@ -1,11 +1,12 @@
 import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
-import type { DeniedBy, ToolStatus } from '../../schema/enums.ts';
+import { COMMAND_TOOLS, type DeniedBy, type ToolStatus } from '../../schema/enums.ts';
 import type { Problem } from '../../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
 import { cutAt, summarizeTool } from './tool-summary.ts';
-import { isProblem, outputTail, problemsOf } from './work.ts';
+import { outputTail } from '../../workspace/report/output-tail.ts';
+import { isProblem, messageTail, problemsOf } from './work.ts';
 
 export interface ToolUse {
   readonly id: string;
@@ -24,7 +25,7 @@ export interface ToolUse {
   deniedBy?: DeniedBy | undefined;
   exitCode?: number | undefined;
   /** The end of its output, if it failed or was denied. */
-  tail?: string;
+  tail?: string | undefined;
 }
 
 type ToolCall = Omit<ToolCallBlock, 'kind'>;
@@ -94,11 +95,12 @@ export class Activity {
     use.status = isError ? 'failed' : 'completed';
     use.exitCode = exitCode;
     use.requestId = undefined;
+    const tail = isError || COMMAND_TOOLS.has(use.toolName) ? outputTail(output, isError) : undefined;
     if (isError) {
-      use.tail = outputTail(output);
+      use.tail = tail;
       this.#hasProblems = true;
     }
-    this.#log.ended(id, { failed: isError, exitCode });
+    this.#log.ended(id, { failed: isError, exitCode, tail });
   }
 
   fileEdited(id: string, edit: FileEdit): void {
@@ -150,7 +152,7 @@ export class Activity {
     use.status = 'denied';
     use.deniedBy = by;
     use.requestId = undefined;
-    use.tail = outputTail(message);
+    use.tail = messageTail(message);
   }
 
   /** Everything still running is waiting for an answer, sub-agents included. */

@@ -22,6 +22,7 @@ export class CallLog {
   readonly #now: () => number;
   #turn = 0;
   #bytes = 0;
+  readonly #plans = new Set<string>();
 
   /** Time of day: file times are compared with it. */
   constructor(now: () => number) {
@@ -38,6 +39,8 @@ export class CallLog {
   }
 
   used(id: string, tool: string, input: Input): void {
+    // Claude's own plan is no work, wherever its settings keep plans.
+    if (tool === 'ExitPlanMode' && typeof input['planFilePath'] === 'string') this.#plans.add(input['planFilePath']);
     if (!COMMAND_TOOLS.has(tool) && !EDIT_TOOLS.has(tool)) return;
     this.#running.toWrite.set(id, { tool, input: named(input), startedAt: this.#now(), turn: this.#turn });
   }
@@ -48,12 +51,12 @@ export class CallLog {
     if (call) this.#running.toWrite.set(id, { ...call, input: named(input) });
   }
 
-  ended(id: string, { failed, exitCode }: Pick<ToolCall, 'failed' | 'exitCode'>): void {
+  ended(id: string, { failed, exitCode, tail }: Pick<ToolCall, 'failed' | 'exitCode' | 'tail'>): void {
     const call = this.#running.toRead.get(id);
     if (!call) return;
     this.#running.toWrite.delete(id);
     const ended = this.#ended.toWrite;
-    ended.set(id, { ...call, failed, exitCode, endedAt: this.#now(), bytes: 0 });
+    ended.set(id, { ...call, failed, exitCode, tail, endedAt: this.#now(), bytes: 0 });
     if (ended.size > MAX_CALLS) this.#drop(oldestOf(ended));
   }
 
@@ -78,7 +81,9 @@ export class CallLog {
   }
 
   get all(): LoggedCall[] {
-    return [...this.#ended.toRead.values()];
+    const calls = [...this.#ended.toRead.values()];
+    if (this.#plans.size === 0) return calls;
+    return calls.filter(({ input }) => !this.#plans.has(String(input['file_path'])));
   }
 
   /** The calls themselves are still counted. */

@@ -37,12 +37,12 @@ function toProblem({ toolName, summary, status, deniedBy, tail }: ToolUse): Prob
     what: oneLine(summary, WHAT_CHARS),
     outcome: status === 'denied' ? 'denied' : 'failed',
     ...(deniedBy !== undefined && { by: deniedBy }),
-    tail: outputTail(tail ?? ''),
+    tail: tail ?? '',
   };
 }
 
-/** The end of an output: in a test run or an error, that is where the problem shows. */
-export function outputTail(output: string): string {
-  const text = output.trimEnd();
+/** The end of what Claude was told. */
+export function messageTail(message: string): string {
+  const text = message.trimEnd();
   return text.length > TAIL_CHARS ? `…${tailOf(text, TAIL_CHARS - 1)}` : text;
 }

@@ -14,8 +14,15 @@ const CALL: ToolCall = {
   endedAt: 2,
   edit: { created: false, counted: { insertions: 3, deletions: 1 }, hunks: [] },
 };
-const FACTS = { calls: [CALL], acted: true };
-const markOf = (name: string): Mark => ({ head: name, tree: name, changed: [], lastWrite: 0 });
+const FACTS = { calls: [CALL], all: [CALL], acted: true };
+const IDLE = { calls: [], all: [], acted: false };
+const markOf = (name: string): Mark => ({
+  head: name,
+  branch: undefined,
+  logged: undefined,
+  tree: name,
+  changed: [],
+});
 
 let clock: ManualClock;
 let evidence: Deferred<void>;
@@ -45,7 +52,9 @@ beforeEach(() => {
       since.push(from?.head);
       await evidence.promise;
       const change = { path: 'a.txt', status: 'modified', insertions: 7, deletions: 0, isBinary: false } as const;
-      return { calls, changes: [change], lastWrite: 0, shared: isShared, now: markOf(`after ${since.length}`) };
+      const session = { filesChanged: since.length, insertions: 7, deletions: 0, commits: 0 };
+      const now = markOf(`after ${since.length}`);
+      return { calls, changes: [change], lastWrite: 0, shared: isShared, session, now };
     },
     close: async () => undefined,
   };
@@ -81,7 +90,7 @@ describe('the report', () => {
     marks = [() => slow.promise, () => fresh.promise];
     work.turnBegins();
     await vi.waitFor(() => expect(marks).toHaveLength(1));
-    work.turnEnds({ calls: [], acted: false }, () => undefined);
+    work.turnEnds(IDLE, () => undefined);
     work.turnBegins();
     // A second mark would have been requested by now, and would never arrive.
     slow.resolve(markOf('slow'));
@@ -173,7 +182,7 @@ describe('a later turn counts from', () => {
 test('a turn without tools does not run git', async () => {
   work.turnBegins();
   const done = deferred<void>();
-  work.turnEnds({ calls: [], acted: false }, () => done.resolve());
+  work.turnEnds(IDLE, () => done.resolve());
   await done.promise;
   expect(since).toEqual([]);
   expect(work.short([])).toMatchObject({ filesChanged: 0, commandsRun: 0 });

@@ -1,6 +1,13 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Problem, Work } from '../../schema/results.ts';
-import type { Evidence, FullWork, ToolCall, WorkReport } from '../../workspace/report/work-report.ts';
+import type {
+  Evidence,
+  FullWork,
+  ReportedProblem,
+  SessionSums,
+  ToolCall,
+  WorkReport,
+} from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import type { Clock, Instant } from '../clock.ts';
 import { settledWithin } from '../patience.ts';
@@ -13,8 +20,8 @@ const PATIENCE_MS = 2_000;
 /** A workspace, and how its evidence is put into words: a module loaded with the first session. */
 export interface OpenedWorkspace {
   readonly workspace: Workspace;
-  readonly workReport: (evidence: Evidence) => WorkReport;
-  readonly fullWork: (evidence: Evidence) => FullWork;
+  readonly workReport: (evidence: Evidence, problems: readonly ReportedProblem[]) => WorkReport;
+  readonly fullWork: (evidence: Evidence, problems: readonly ReportedProblem[]) => FullWork;
 }
 
 export interface WorkServices {
@@ -36,11 +43,15 @@ interface WorkSeed {
 
 export interface TurnFacts {
   readonly calls: readonly ToolCall[];
+  /** Those of the whole session. */
+  readonly all: readonly ToolCall[];
   /** Something ran that may have changed files. */
   readonly acted: boolean;
 }
 
 interface Turn {
+  /** Counted from 1, under this server. */
+  readonly number: number;
   readonly from: Instant;
   readonly mark: Promise<Mark>;
   /** `overtaken`: its first tool ran before the mark was taken. */
@@ -81,6 +92,9 @@ export class SessionWork {
   #opened: OpenedWorkspace | undefined;
   #phase: Phase;
   #lastMark: Mark;
+  #turns = 0;
+  /** What the session had changed after the last turn that did something. */
+  #sums: SessionSums | undefined;
 
   constructor(session: Session, services: WorkServices, { opened, work }: WorkSeed = {}) {
     this.#session = session;
@@ -120,7 +134,8 @@ export class SessionWork {
       this.#phase = NO_TURN;
       return;
     }
-    const turn: Turn = { mark: this.#markNow(), from: this.#services.clock.instant(), baseline: 'pending' };
+    const number = ++this.#turns;
+    const turn: Turn = { number, mark: this.#markNow(), from: this.#services.clock.instant(), baseline: 'pending' };
     this.#phase = { kind: 'running', turn };
     turn.mark.then(
       (taken) => {
@@ -139,7 +154,7 @@ export class SessionWork {
     if (!this.#services.openWorkspace) return;
     const mark = this.workspace().then((workspace) => workspace.lastMark());
     mark.catch((error: unknown) => this.#debug(error));
-    const turn: Turn = { mark, from: this.#services.clock.instant(), baseline: 'taken' };
+    const turn: Turn = { number: ++this.#turns, mark, from: this.#services.clock.instant(), baseline: 'taken' };
     this.#phase = { kind: 'running', turn };
   }
 
@@ -170,7 +185,7 @@ export class SessionWork {
     this.#phase = { kind: 'reporting', ended, done: reporting, report: undefined };
   }
 
-  /** At most 600 bytes of report, and what went wrong. */
+  /** As much as every answer can carry, and what went wrong. */
   short(problems: readonly Problem[]): Work | undefined {
     return this.#work(problems, 'workReport');
   }
@@ -184,7 +199,7 @@ export class SessionWork {
     const phase = this.#phase;
     if (phase.kind === 'none') return phase.work ?? workOf(undefined, problems);
     const report = phase.kind === 'running' ? undefined : phase.report;
-    return workOf(report && this.#opened?.[words](report.evidence), problems, report?.incomplete);
+    return workOf(report && this.#opened?.[words](report.evidence, problems), problems, report?.incomplete);
   }
 
   /** Whether it worked in this checkout since then. */
@@ -227,7 +242,8 @@ export class SessionWork {
   }
 
   #fallBack(ended: Ended, { calls }: TurnFacts, why: string): void {
-    const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(ended.turn) };
+    const root = this.#opened?.workspace.root;
+    const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(ended.turn), root };
     this.#keepReport(ended, { evidence, incomplete: `${why}: the files are those reported by the file tools` });
   }
 
@@ -237,16 +253,21 @@ export class SessionWork {
     if (isOf(ended, phase)) phase.report = report;
   }
 
-  async #collect(turn: Turn, { calls, acted }: TurnFacts): Promise<Report> {
+  async #collect(turn: Turn, { calls, all, acted }: TurnFacts): Promise<Report> {
     const workspace = await this.workspace();
+    const isFirst = turn.number === 1 && workspace.isResumed !== true;
     // Nothing ran: there is nothing to look for.
-    if (!acted) return { evidence: { calls, changes: [], lastWrite: 0, shared: false } };
+    if (!acted) {
+      const session = isFirst ? undefined : this.#sums;
+      return { evidence: { calls, changes: [], lastWrite: 0, shared: false, session } };
+    }
     const mark = await turn.mark;
     const since = turn.baseline === 'overtaken' ? (this.#lastMark ?? mark) : mark;
-    const { now, ...evidence } = await workspace.evidence(since, calls, this.#isShared(turn));
+    const { now, session, ...evidence } = await workspace.evidence(since, calls, this.#isShared(turn), all);
     this.#lastMark = now;
+    this.#sums = session;
     this.#keep(now);
-    return { evidence };
+    return { evidence: { ...evidence, session: isFirst ? undefined : session } };
   }
 
   /** For a server that has to report a turn which this one cannot finish. */

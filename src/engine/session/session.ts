@@ -490,7 +490,7 @@ export class Session implements AskingSession {
     if (state === 'idle' && this.persists) this.#transcriptCheck.turnEnded();
     const turn = { state, errorSubtype: result?.errorSubtype, toolUses: activity.callToolUses };
     const { problems } = activity;
-    this.work.turnEnds({ calls: activity.log.ofTurn, acted }, () => {
+    this.work.turnEnds({ calls: activity.log.ofTurn, all: activity.log.all, acted }, () => {
       this.services.onRest(this, { ...turn, work: this.work.short(problems) });
       this.notices.tell({ kind: 'changed' });
     });

@@ -86,6 +86,16 @@ export async function headOf(host: GitHost, { gitDir, commonDir }: Checkout): Pr
   }
 }
 
+/** Where git notes every move of HEAD. */
+export function headLog(gitDir: string): string {
+  return path.join(gitDir, 'logs', 'HEAD');
+}
+
+/** How far the log of HEAD goes; undefined if the repository keeps none. */
+export async function headLogEnd({ gitDir }: Checkout): Promise<number | undefined> {
+  return (await lstat(headLog(gitDir)).catch(() => undefined))?.size;
+}
+
 /** The commit behind a name, or undefined. */
 export async function resolveCommit(host: GitHost, gitDir: string, name: string): Promise<string | undefined> {
   const found = await gitIn(host, gitDir)(

@@ -126,13 +126,13 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The text of a file that a session may have replaced; empty if there is none. A pipe or a device in its place would
- * block a thread of the server forever, or never end.
+ * block a thread of the server forever, or never end. `from`: the bytes before it are left out.
  */
-export async function readPlainFile(file: string): Promise<string> {
+export async function readPlainFile(file: string, from = 0): Promise<string> {
   const handle = await openPlainFile(file);
   if (!handle) return '';
   try {
-    return await handle.readFile('utf8');
+    return (await handle.readFile()).toString('utf8', from);
   } catch {
     return '';
   } finally {

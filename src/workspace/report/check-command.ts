@@ -95,6 +95,26 @@ export function checkIn(line: string): string | undefined {
   return check && withoutGrouping(check.text);
 }
 
+/** Whether the line asks git for a commit. */
+export function commits(line: string): boolean {
+  return commandsIn(line).some(({ words }) => {
+    const [first = '', ...args] = withoutPrefixes(words);
+    const inner = argumentOf(nameOf(first), first, args);
+    if (typeof inner === 'string') return commits(inner);
+    return nameOf(first) === 'git' && gitCommand(args) === 'commit' && !args.includes('--dry-run');
+  });
+}
+
+/** The command among the arguments of git, after its own options. */
+function gitCommand(args: readonly string[]): string | undefined {
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? '';
+    if (/^(-C|-c|--git-dir|--work-tree|--namespace|--exec-path)$/.test(arg)) index++;
+    else if (!arg.startsWith('-')) return arg;
+  }
+  return undefined;
+}
+
 /** Of `if make test` and `(cd a; pytest)` only the command. */
 function withoutGrouping(text: string): string {
   let command = text.replace(/^((if|then|while|until|else|do)\s+|[({!]\s*)+/, '');

@@ -174,7 +174,7 @@ export async function diffPage(
   };
 }
 
-async function readPatch(seal: Seal, { before, after, unread }: Comparison): Promise<Buffer> {
+export async function readPatch(seal: Seal, { before, after, unread }: Comparison): Promise<Buffer> {
   const { stdout } = await sealed(seal, { objects: 'scratch', files: false }, (git) =>
     git.bytes(['diff-tree', ...DIFF_OPTIONS, '-p', '--src-prefix=a/', '--dst-prefix=b/', before, after]),
   );

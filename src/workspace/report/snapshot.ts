@@ -3,7 +3,7 @@ import { lstat, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { pinnedSettings } from '../../schema/worktree-record.ts';
-import { headOf } from '../git/checkout.ts';
+import { headLogEnd, headOf } from '../git/checkout.ts';
 import { GitError, zeroSeparated, type Git } from '../git/git.ts';
 import { readIndex, type StagedFile } from '../git/object-files.ts';
 import { objectFormat, oidBytes } from '../git/pinned-settings.ts';
@@ -24,11 +24,13 @@ export interface ChangedPath {
  */
 export interface Snapshot {
   readonly head: string | undefined;
+  /** Full name; undefined when HEAD is detached. */
+  readonly branch: string | undefined;
+  /** How far the log of HEAD goes; undefined without one. */
+  readonly logged: number | undefined;
   /** Tree or commit. */
   readonly tree: string;
   readonly changed: readonly ChangedPath[];
-  /** When the latest of the changed files was written, in milliseconds; 0 without any. */
-  readonly lastWrite: number;
 }
 
 /**
@@ -47,27 +49,22 @@ const EMPTY_TREE = {
 export async function takeSnapshot(seal: Seal, when?: 'ahead'): Promise<Snapshot> {
   const { host, checkout, pinned } = seal;
   const format = objectFormat(pinned);
-  const { commit: head } = await headOf(host, checkout);
+  const [{ commit: head, branch }, logged] = await Promise.all([headOf(host, checkout), headLogEnd(checkout)]);
   // A commit stands for its tree wherever trees are compared.
   const tree = head ?? EMPTY_TREE[format];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
     const known = when === 'ahead' ? await searchAhead(seal, git) : await quickStatus(seal, git);
     const status = known ?? (await readStatus(git, checkout.workTree));
-    const { now, lastWrite } = await readFiles(git, directory, checkout.workTree, status, oidBytes(format));
+    const now = await readFiles(git, directory, checkout.workTree, status, oidBytes(format));
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
-    return { head, tree, changed, lastWrite };
+    return { head, branch, logged, tree, changed };
   });
 }
 
-/** Everything in the working tree matches the commit. */
+/** Everything in the working tree matches the commit. With `head`, the worktree was just made. */
 export function snapshotOfTree(tree: string, head?: string): Snapshot {
-  return { head, tree, changed: [], lastWrite: 0 };
-}
-
-interface ReadFiles {
-  readonly now: ReadonlyMap<string, FileState>;
-  readonly lastWrite: number;
+  return { head, branch: undefined, logged: head === undefined ? undefined : 0, tree, changed: [] };
 }
 
 async function readFiles(
@@ -76,15 +73,13 @@ async function readFiles(
   workTree: string,
   status: readonly StatusEntry[],
   bytesPerOid: number,
-): Promise<ReadFiles> {
+): Promise<ReadonlyMap<string, FileState>> {
   const now = new Map<string, FileState>();
   const toHash: string[] = [];
   let bytes = 0;
-  let lastWrite = 0;
   for (const entry of status.filter(({ isThere }) => isThere)) {
     const stats = await lstat(path.join(workTree, entry.path)).catch(() => undefined);
     if (!stats) continue;
-    lastWrite = Math.max(lastWrite, stats.mtimeMs);
     const size = stats.isFile() ? stats.size : 0;
     const isRepository = entry.path.endsWith('/');
     if (isRepository || size > MAX_FILE_BYTES || bytes + size > MAX_BYTES || toHash.length === MAX_FILES) {
@@ -100,7 +95,7 @@ async function readFiles(
     const mode = modes.get(file);
     now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
   }
-  return { now, lastWrite };
+  return now;
 }
 
 /** Through a separate index: it handles links, modes and submodules, where hash-object would follow a link. */
@@ -148,7 +143,8 @@ const snapshot = z.object({
   head: z.string().optional(),
   tree: z.string(),
   changed: z.array(z.object({ path: z.string(), head: fileState, now: fileState })),
-  lastWrite: z.number(),
+  branch: z.string().optional(),
+  logged: z.number().optional(),
 });
 
 const keptStart = z.object({ root: z.string(), pinned: pinnedSettings, begun: snapshot });
@@ -170,7 +166,7 @@ export async function keepStart(scratch: string, start: KeptStart): Promise<void
 /** What the next report starts from if no server has taken a newer look; undefined before the first. */
 export async function loadMark(scratch: string): Promise<Snapshot | undefined> {
   const { data } = snapshot.safeParse(await read(scratch, LAST));
-  return data && { ...data, head: data.head };
+  return data && { ...data, head: data.head, branch: data.branch, logged: data.logged };
 }
 
 export async function keepMark(scratch: string, mark: Snapshot): Promise<void> {

@@ -97,7 +97,7 @@ export const claudeCodeCheck = defineTool({
   title: 'Watch a session and answer its requests',
   describe: () =>
     "Answer a session's requests and wait for what comes next, in one call. At rest, result.result is Claude's claim, " +
-    'result.work the evidence: work.problems lists failed and denied tool calls.',
+    'result.work the evidence: read result.attention first; work.problems lists failed and denied tool calls.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   isRead: ({ action }) => action === 'poll' || action === 'wait',
   input: () => input,

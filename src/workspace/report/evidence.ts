@@ -1,0 +1,178 @@
+import { lstat } from 'node:fs/promises';
+import path from 'node:path';
+import { shortBranch } from '../git/checkout.ts';
+import { changedFiles, compareSnapshots, readPatch, sum, type Comparison, type FileChange } from './compare.ts';
+import { zeroSeparated } from '../git/git.ts';
+import { commitsBetween } from './made-commits.ts';
+import { sealed, type Seal } from '../git/sealed.ts';
+import { takeSnapshot, type Snapshot } from './snapshot.ts';
+import { editedFiles, editedPath, MAX_DIFF_BYTES, reportedPatch } from './work-report.ts';
+import type { Commit, Evidence, SessionSums, ToolCall } from './work-report.ts';
+
+export interface CollectedEvidence extends Evidence {
+  readonly session: SessionSums;
+  /** The baseline of the next turn; undefined without git. */
+  readonly now: Snapshot | undefined;
+}
+
+interface Calls {
+  readonly calls: readonly ToolCall[];
+  /** Another session worked in the same checkout. */
+  readonly shared: boolean;
+  /** Those of the whole session. */
+  readonly all: readonly ToolCall[];
+}
+
+interface Baselines {
+  /** The session's. */
+  readonly begun: Snapshot;
+  /** The turn's. */
+  readonly since: Snapshot;
+}
+
+/** Where there is no git: what the file tools reported. */
+export function evidenceOfCalls(
+  cwd: string,
+  calls: readonly ToolCall[],
+  shared: boolean,
+  all: readonly ToolCall[],
+): CollectedEvidence {
+  const diff = reportedPatch(calls);
+  const session = sumsOf(editedFiles(all), 0);
+  return { calls, changes: undefined, lastWrite: 0, shared, root: path.resolve(cwd), diff, session, now: undefined };
+}
+
+/** What git saw change since the baselines. The processes that do not need each other run at the same time. */
+export async function collectEvidence(
+  seal: Seal,
+  cwd: string,
+  { begun, since }: Baselines,
+  { calls, shared, all }: Calls,
+): Promise<CollectedEvidence> {
+  const { host, checkout } = seal;
+  const now = await takeSnapshot(seal);
+  const commitsSince = (before: Snapshot): Promise<Commit[]> => commitsBetween(host, checkout, before, now);
+  const isFirst = isSame(begun, since);
+  const [turn, whole, commits, allCommits] = await Promise.all([
+    compareSnapshots(seal, since, now).then((comparison) => workIn(comparison, calls, 'with diff')),
+    isFirst ? undefined : compareSnapshots(seal, begun, now).then((comparison) => workIn(comparison, all)),
+    commitsSince(since),
+    isFirst ? undefined : commitsSince(begun),
+  ]);
+  return {
+    calls,
+    changes: turn.changes,
+    lastWrite: await lastWriteOf(checkout.workTree, turn.changes),
+    shared,
+    root: checkout.workTree,
+    diff: turn.diff,
+    git: {
+      branch: now.branch === undefined ? null : shortBranch(now.branch),
+      head: now.head ?? null,
+      commits,
+      uncommitted: { count: now.changed.length, paths: now.changed.map((changed) => changed.path) },
+    },
+    session: sumsOf((whole ?? turn).changes, (allCommits ?? commits).length),
+    now,
+  };
+
+  async function workIn(
+    comparison: Comparison,
+    made: readonly ToolCall[],
+    detail?: 'with diff',
+  ): Promise<{ changes: FileChange[]; diff?: string | undefined }> {
+    const seen = await changedFiles(seal, comparison);
+    const unseen = await unseenEdits(seal, cwd, seen, made);
+    const changes = [...seen, ...unseen.map(({ change }) => change)];
+    if (detail === undefined || !mayBeSmall(comparison, changes)) return { changes };
+    const edits = new Set(unseen.map(({ edited }) => edited));
+    const reported = reportedPatch(made.filter((call) => edits.has(editedPath(call) ?? '')));
+    const patch = seen.length === 0 ? '' : (await readPatch(seal, comparison)).toString('utf8');
+    return { changes, diff: `${patch}${reported}` };
+  }
+}
+
+/** Whether two looks saw the same, and the same commits. */
+function isSame(one: Snapshot, other: Snapshot): boolean {
+  if (one === other) return true;
+  return (
+    one.head === other.head &&
+    one.tree === other.tree &&
+    one.logged === other.logged &&
+    JSON.stringify(one.changed) === JSON.stringify(other.changed)
+  );
+}
+
+/** A diff that cannot fit is not asked for. */
+function mayBeSmall({ unread }: Comparison, changes: readonly FileChange[]): boolean {
+  const { insertions, deletions } = sumsOf(changes, 0);
+  const names = sum(changes.map((change) => change.path.length));
+  return changes.length > 0 && unread.length === 0 && insertions + deletions + 2 * names < MAX_DIFF_BYTES;
+}
+
+function sumsOf(changes: readonly FileChange[], commits: number): SessionSums {
+  return {
+    filesChanged: changes.length,
+    insertions: sum(changes.map((change) => change.insertions)),
+    deletions: sum(changes.map((change) => change.deletions)),
+    commits,
+  };
+}
+
+/** More files than a person or a model writes; looking at each of them must not delay an answer. */
+const MAX_FILES = 1_000;
+
+/** When the latest of these files was written, in milliseconds. The time of a change cannot be set back. */
+async function lastWriteOf(workTree: string, changes: readonly FileChange[]): Promise<number> {
+  const times = changes.slice(0, MAX_FILES).map(async (change) => {
+    const stats = await lstat(path.resolve(workTree, change.path)).catch(() => undefined);
+    return stats?.ctimeMs ?? 0;
+  });
+  return Math.max(0, ...(await Promise.all(times)));
+}
+
+interface UnseenEdit {
+  readonly change: FileChange;
+  /** As the tool named the file. */
+  readonly edited: string;
+}
+
+/** Edits of files that git does not track: outside the checkout, or ignored. */
+async function unseenEdits(
+  seal: Seal,
+  cwd: string,
+  seen: readonly FileChange[],
+  calls: readonly ToolCall[],
+): Promise<UnseenEdit[]> {
+  const { workTree } = seal.checkout;
+  const known = new Set(seen.flatMap((change) => [change.path, change.oldPath]));
+  const edits = editedFiles(calls).map((edit) => ({
+    edit,
+    inside: path.relative(workTree, path.resolve(cwd, edit.path)).split(path.sep).join('/'),
+  }));
+  const isOutside = (inside: string): boolean => inside.startsWith('../') || path.isAbsolute(inside);
+  const maybeIgnored = edits.filter(({ inside }) => !isOutside(inside) && !known.has(inside));
+  const ignored =
+    maybeIgnored.length === 0
+      ? new Set<string>()
+      : await ignoredAmong(
+          seal,
+          maybeIgnored.map(({ inside }) => inside),
+        );
+  return edits
+    .filter(({ inside }) => isOutside(inside) || ignored.has(inside))
+    .map(({ edit, inside }) => ({
+      change: isOutside(inside) ? edit : { ...edit, path: inside },
+      edited: edit.path,
+    }));
+}
+
+async function ignoredAmong(seal: Seal, names: readonly string[]): Promise<Set<string>> {
+  const index = path.join(seal.checkout.gitDir, 'index');
+  // check-ignore does not support literal paths; `./` keeps a name from being read as magic.
+  const input = names.map((name) => `./${name}\0`).join('');
+  const text = await sealed(seal, { objects: 'scratch', index, files: true }, (git) =>
+    git(['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'], { input, codes: [0, 1] }),
+  );
+  return new Set(zeroSeparated(text).map((name) => name.replace(/^\.\//, '')));
+}
