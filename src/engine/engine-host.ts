@@ -88,7 +88,8 @@ export function hostEngine(
       const { worktreesDir } = settings;
       const lock = worktreeLock(worktreesDir);
       const retainMs = settings.retainDays * 24 * 3_600_000;
-      const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, retainMs, lock });
+      const plansDir = path.join(configDir, 'plans');
+      const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, plansDir, retainMs, lock });
       workspaces.sweepSnapshots().catch((error: unknown) => log('debug', `snapshots: ${String(error)}`));
       return { workspaces, fullWork, workReport };
     }),

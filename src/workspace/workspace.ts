@@ -70,6 +70,8 @@ export interface WorkspacesOptions {
   readonly snapshotsDir: string;
   /** How long those of a session are kept that nobody has used since. */
   readonly retainMs?: number;
+  /** Where Claude keeps its plans; what it writes there is no work. */
+  readonly plansDir?: string;
   /** Keeps other processes away from a worktree that this one is changing. */
   readonly lock?: TakeLock;
 }
@@ -172,26 +174,26 @@ export class Workspaces {
   async openDirectory(sessionId: string, cwd: string): Promise<Workspace> {
     const git = (await hasRepositoryAbove(cwd)) ? await this.git() : undefined;
     const found = git && (await findCheckout(git, cwd).catch(() => undefined));
-    if (!git || !found) return directoryWithoutGit(cwd);
+    if (!git || !found) return this.#withoutPlans(directoryWithoutGit(cwd));
     const scratch = path.join(this.#options.snapshotsDir, sessionId);
     await mkdir(scratch, { recursive: true, mode: 0o700 });
     if (Date.now() - this.#sweptAt > DAY_MS) await this.sweepSnapshots();
     const kept = await loadStart(scratch, found.workTree);
     const { pinned, begun } = kept ?? (await beginIn(git, found, scratch));
     const start: Snapshot = { ...begun, head: begun.head, branch: begun.branch, logged: begun.logged };
-    return {
+    return this.#withoutPlans({
       ...common({ host: git, checkout: found, pinned, scratch }, cwd, async () => start),
       // A turn after a restart starts from what is there by then.
       ...(kept ? { isResumed: true } : { begun: start }),
       close: () => rm(scratch, { recursive: true, force: true }),
-    };
+    });
   }
 
   async openWorktree(request: WorktreeRequest): Promise<Workspace> {
     const host = await this.host();
     try {
       const { record, notes, begun } = await createWorktree(host, request);
-      return { ...worktreeOf(host, record, notes), ...(begun && { begun }) };
+      return this.#withoutPlans({ ...worktreeOf(host, record, notes), ...(begun && { begun }) });
     } catch (error) {
       await clearAway(host, request.sessionId).catch(() => undefined);
       throw error;
@@ -239,7 +241,19 @@ export class Workspaces {
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
     const record = await withRecord(host, id, (found) => settleApply(host, found));
-    return { ...worktreeOf(host, record, []), isResumed: true };
+    return this.#withoutPlans({ ...worktreeOf(host, record, []), isResumed: true });
+  }
+
+  #withoutPlans(workspace: Workspace): Workspace {
+    const { plansDir } = this.#options;
+    if (plansDir === undefined) return workspace;
+    const isWork = (call: ToolCall): boolean => path.dirname(editedPath(call) ?? '') !== path.resolve(plansDir);
+    return {
+      ...workspace,
+      evidence: (since, calls, shared, all) =>
+        workspace.evidence(since, calls.filter(isWork), shared, all?.filter(isWork)),
+      diff: (page, calls, cursor) => workspace.diff(page, calls.filter(isWork), cursor),
+    };
   }
 }
 

@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
 import { sharedHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { writesPlan } from './asked-of-people.ts';
 import { auditedEntries } from './forms-support.ts';
 import { verifies } from './requirements.ts';
 import { check } from './steps.ts';
@@ -143,6 +144,14 @@ it('the report counts what each call changed, and lists everything on request', 
     lastCheck: null,
     session: second.result.work.session,
   });
+});
+
+it('a plan that Claude writes for itself is no work', async () => {
+  const h = await shared();
+  h.model.on('plan it').reply(writesPlan('# Plan'), text('Planned.'));
+  const done = await h.ok('claude_code', { prompt: 'plan it', permissionMode: 'plan', waitMs: 40_000 });
+  expect(done.result).toMatchObject({ result: 'Planned.', work: { filesChanged: 0, commandsRun: 0, lastCheck: null } });
+  expect(done.result).not.toHaveProperty('attention');
 });
 
 it('the report covers what the file tools did where there is no git', async () => {

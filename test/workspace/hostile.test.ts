@@ -144,14 +144,17 @@ describe('a repository that its session made hostile', () => {
 
   test('runs nothing when its directory is inspected', async () => {
     const workspace = await spaces.openDirectory('s', scene.repo);
+    await scene.commit('made', { 'c.txt': 'three\n' });
     await attack(scene.repo);
     await scene.write('a.txt', 'changed\n');
     await scene.write('big.bin', 'x');
     await rm(path.join(scene.root, 'sprung'), { force: true });
     await inspectEverything(workspace);
+    const { git } = await workspace.evidence(workspace.begun, [], false);
+    expect(git?.commits).toMatchObject([{ subject: 'made' }]);
     const { diff, filesChanged } = await workspace.diff({ maxBytes: 10_000, offset: 0 }, []);
     expect(await scene.sprung()).toEqual([]);
-    expect(filesChanged).toBe(5);
+    expect(filesChanged).toBe(6);
     expect(diff).toContain('-one\n+changed\n');
   });
 
@@ -249,7 +252,15 @@ describe('a repository that its session made hostile', () => {
     'cannot block the server with a pipe or a device in place of a file',
     async () => {
       const workspace = await spaces.openDirectory('s', scene.repo);
-      const files = ['info/exclude', 'info/attributes', 'packed-refs', 'shallow', 'sharedindex.x', 'BISECT_START'];
+      const files = [
+        'info/exclude',
+        'info/attributes',
+        'packed-refs',
+        'shallow',
+        'sharedindex.x',
+        'BISECT_START',
+        'logs/HEAD',
+      ];
       for (const name of files) {
         await rm(path.join(scene.repo, '.git', name), { force: true });
         execFileSync('mkfifo', [path.join(scene.repo, '.git', name)]);
@@ -261,6 +272,7 @@ describe('a repository that its session made hostile', () => {
       for (const name of ['packed-refs', 'shallow']) await rm(path.join(scene.repo, '.git', name));
       await scene.write('a.txt', 'changed\n');
       expect((await workspace.diff({ maxBytes: 1000, offset: 0 }, [])).filesChanged).toBe(1);
+      expect((await workspace.evidence(workspace.begun, [], false)).git?.commits).toEqual([]);
       await spaces.openDirectory('t', scene.repo);
       expect(await operationOnBranch(path.join(scene.repo, '.git'), 'refs/heads/main')).toBeUndefined();
     },

@@ -53,6 +53,18 @@ function asNumstat({ path: name, oldPath, insertions, deletions, isBinary }: Fil
   return `${counts}\t${oldPath === undefined ? name : `${oldPath} => ${name}`}`;
 }
 
+/** What the user's own git says differs from HEAD. */
+async function uncommitted(): Promise<{ count: number; paths: string[] }> {
+  const text = await scene.git('status', '--porcelain', '-z', '-uall', '--no-renames', '--ignore-submodules=dirty');
+  const paths = new Set(text.split('\0').flatMap((entry) => (entry === '' ? [] : entry.slice(3))));
+  return { count: paths.size, paths: [...paths].sort() };
+}
+
+/** Object ids are as long as their repository needs. */
+function withoutIds(diff: string): string {
+  return diff.replaceAll(/^index .*\n/gm, '').trimEnd();
+}
+
 const CHANGES: Record<string, () => Promise<unknown>> = {
   'edits, writes and deletes': async () => {
     await scene.write('a.txt', LINES.replace('line 3\n', 'three\nand more\n'));
@@ -115,14 +127,173 @@ describe.each(['clean', 'dirty'])('in a %s repository', (state) => {
     await open();
     const [mark, before] = [await workspace.mark(), await treeNow()];
     await CHANGES[name]!();
-    const { changes } = await workspace.evidence(mark, [], false);
-    const expected = await numstat(before, await treeNow());
+    const { changes, git, diff } = await workspace.evidence(mark, [], false);
+    const after = await treeNow();
+    const expected = await numstat(before, after);
+    expect({ ...git?.uncommitted, paths: [...git!.uncommitted.paths].sort() }).toEqual(await uncommitted());
+    if (diff !== undefined)
+      expect(withoutIds(diff)).toBe(
+        withoutIds(await scene.git('-c', 'core.quotePath=false', 'diff', '-M', before, after)),
+      );
     expect(changes!.map(asNumstat).sort()).toEqual(
       expected.map((line) =>
         line.replaceAll(/"(.*)"/g, (_, quoted: string) => quoted.replaceAll('\\"', '"').replaceAll('\\t', '\t')),
       ),
     );
   });
+});
+
+describe('the commits made', () => {
+  const commit = (subject: string): Promise<void> => scene.commit(subject, { [`${subject}.txt`]: `${subject}\n` });
+  const cases: [string, () => Promise<unknown>, () => Promise<unknown>, string[]][] = [
+    ['one', async () => undefined, () => commit('one'), ['one']],
+    [
+      'one that is amended',
+      async () => undefined,
+      async () => {
+        await commit('one');
+        await commit('two');
+        await scene.git('commit', '--quiet', '--amend', '--message', 'second');
+      },
+      ['second', 'one'],
+    ],
+    [
+      'one on a branch that HEAD has left again',
+      async () => undefined,
+      async () => {
+        await scene.git('checkout', '--quiet', '-b', 'side');
+        await commit('aside');
+        await scene.git('checkout', '--quiet', 'main');
+      },
+      ['aside'],
+    ],
+    [
+      'one that is reset',
+      async () => undefined,
+      async () => {
+        await commit('gone');
+        await scene.git('reset', '--quiet', '--hard', 'HEAD~1');
+      },
+      [],
+    ],
+    ['not those that are switched to', theirs, () => scene.git('checkout', '--quiet', 'theirs'), []],
+    ['not those that are brought in by a fast-forward', theirs, () => scene.git('merge', '--quiet', '--ff-only', 'theirs'), []],
+    [
+      'a merge of those of others',
+      theirs,
+      async () => {
+        await commit('mine');
+        await scene.git('merge', '--quiet', '--no-edit', 'theirs');
+      },
+      ["Merge branch 'theirs'", 'mine'],
+    ],
+    [
+      'those that a rebase makes anew',
+      async () => {
+        await theirs();
+        await commit('ours');
+      },
+      async () => {
+        await scene.git('checkout', '--quiet', 'theirs');
+        await scene.git('rebase', '--quiet', 'main');
+      },
+      ['theirs'],
+    ],
+    [
+      'where git keeps no log of HEAD',
+      async () => {
+        await scene.git('config', 'core.logAllRefUpdates', 'false');
+        await rm(path.join(scene.repo, '.git', 'logs'), { recursive: true });
+      },
+      () => commit('unlogged'),
+      ['unlogged'],
+    ],
+  ]; // prettier-ignore
+
+  async function theirs(): Promise<void> {
+    await scene.git('checkout', '--quiet', '-b', 'theirs');
+    await commit('theirs');
+    await scene.git('checkout', '--quiet', 'main');
+  }
+
+  test.each(cases)('%s', async (_, before, work, expected) => {
+    await createRepository();
+    await before();
+    await open();
+    const mark = await workspace.mark();
+    await work();
+    const { git } = await workspace.evidence(mark, [], false);
+    expect(git?.commits.map(({ subject }) => subject)).toEqual(expected);
+    for (const { sha, subject } of git?.commits ?? [])
+      expect(await scene.git('show', '--no-patch', '--format=%s', sha)).toBe(subject);
+    expect(git).toMatchObject({
+      branch: await scene.git('branch', '--show-current'),
+      head: await scene.git('rev-parse', 'HEAD'),
+    });
+  });
+
+  test('the first of a repository, and one of a detached HEAD', async () => {
+    await scene.write('a.txt', 'a\n');
+    await open();
+    const mark = await workspace.mark();
+    expect((await workspace.evidence(mark, [], false)).git).toMatchObject({ branch: 'main', head: null, commits: [] });
+    await scene.commit('first');
+    const first = await workspace.evidence(mark, [], false);
+    expect(first.git?.commits).toMatchObject([{ subject: 'first' }]);
+    await scene.git('checkout', '--quiet', '--detach');
+    await scene.commit('detached');
+    const { git } = await workspace.evidence(first.now, [], false);
+    expect(git).toMatchObject({ branch: null, commits: [{ subject: 'detached' }] });
+  });
+});
+
+test('the sums of a session cover all its turns, and a server that continues it goes on with them', async () => {
+  await createRepository();
+  await open();
+  const begin = await treeNow();
+  await scene.commit('one', { 'a.txt': LINES.replace('line 3\n', 'three\n'), 'new.txt': 'x\n' });
+  const first = await workspace.evidence(workspace.begun, [], false);
+  expect(first.session).toEqual({ filesChanged: 2, insertions: 2, deletions: 1, commits: 1 });
+  await scene.write('a.txt', LINES.replace('line 3\n', '3\n'));
+  await rm(path.join(scene.repo, 'new.txt'));
+  const { changes, session, git } = await workspace.evidence(first.now, [], false);
+  expect(changes!.map(asNumstat)).toEqual(['1\t1\ta.txt', '0\t1\tnew.txt']);
+  expect(await numstat(begin, await treeNow())).toEqual(['1\t1\ta.txt']);
+  expect(session).toEqual({ filesChanged: 1, insertions: 1, deletions: 1, commits: 1 });
+  expect(git?.commits).toEqual([]);
+  await open();
+  expect(workspace.isResumed).toBe(true);
+  expect((await workspace.evidence(await workspace.lastMark(), [], false)).session).toEqual(session);
+});
+
+test('a file that was written and then committed has been written', async () => {
+  await createRepository();
+  await open();
+  const mark = await workspace.mark();
+  const before = Date.now() - 100;
+  await scene.commit('written', { 'a.txt': 'x\n' });
+  await utimes(path.join(scene.repo, 'a.txt'), 0, 0);
+  expect((await workspace.evidence(mark, [], false)).lastWrite).toBeGreaterThan(before);
+});
+
+test('Claude’s own plans are no work', async () => {
+  await createRepository();
+  const { env } = scene.host;
+  const plansDir = path.join(scene.home, '.claude', 'plans');
+  const { worktreesDir } = scene.worktrees;
+  const spaces = new Workspaces({ env, worktreesDir, plansDir, snapshotsDir: path.join(scene.root, 's') });
+  const call = (file: string): Parameters<Workspace['evidence']>[1][number] => ({
+    tool: 'Write', input: { file_path: file }, failed: false, startedAt: 0, endedAt: 1, edit: { created: true, hunks: [], content: 'x\n' },
+  }); // prettier-ignore
+  const other = path.join(scene.home, '.claude', 'settings.json');
+  const calls = [call(path.join(plansDir, 'a-b.md')), call(other)];
+  for (const cwd of [scene.repo, scene.home]) {
+    const opened = await spaces.openDirectory(`in ${path.basename(cwd)}`, cwd);
+    const evidence = await opened.evidence(opened.begun, calls, false);
+    expect(evidence.calls).toEqual([calls[1]]);
+    expect(evidence.session).toMatchObject({ filesChanged: 1 });
+    expect(evidence.diff).toContain(`+++ ${other}`);
+  }
 });
 
 test('a new file counts in a repository without a commit', async () => {

@@ -47,6 +47,30 @@ test('problems keeps the last five failures of the call, however many tools ran 
   expect(activity.log.all).toHaveLength(7);
 });
 
+test('a problem names a long command with its end, which tells it from others', () => {
+  const activity = startedActivity();
+  const folder = `cd ${'/very/long/path'.repeat(12)} &&`;
+  const commands = [`${folder} npm test`, `${folder} git commit -m "${'x'.repeat(200)}" -- src/a.ts`];
+  for (const [index, command] of commands.entries()) {
+    activity.toolUsed({ toolUseId: String(index), toolName: 'Bash', input: { command } });
+    activity.toolEnded(String(index), ended(true, 'bad'));
+  }
+  const [short = '', long = ''] = activity.problems.map(({ what }) => what);
+  expect(short).toBe(commands[0]);
+  expect(long.length).toBeLessThanOrEqual(240);
+  expect(long).toMatch(/^cd \/very.* … .*x" -- src\/a\.ts$/);
+});
+
+test('the plan file that Claude Code names is not in the log', () => {
+  const activity = startedActivity();
+  for (const file_path of ['/p/plans/mine.md', '/p/a.ts']) {
+    activity.toolUsed({ toolUseId: file_path, toolName: 'Write', input: { file_path } });
+    activity.toolEnded(file_path, ended(false));
+  }
+  activity.toolUsed({ toolUseId: 'x', toolName: 'ExitPlanMode', input: { planFilePath: '/p/plans/mine.md' } });
+  expect(activity.log.ofTurn).toMatchObject([{ input: { file_path: '/p/a.ts' } }]);
+});
+
 test.each([
   ['a settings rule', undefined, 'settings'],
   ['a session rule', 'Bash(curl *)', 'disallowedTools'],

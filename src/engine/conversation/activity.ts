@@ -4,7 +4,7 @@ import type { Problem } from '../../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
-import { cutAt, summarizeTool } from './tool-summary.ts';
+import { cutAt, describeTool, summarizeTool } from './tool-summary.ts';
 import { outputTail } from '../../workspace/report/output-tail.ts';
 import { isProblem, messageTail, problemsOf } from './work.ts';
 
@@ -13,6 +13,8 @@ export interface ToolUse {
   readonly toolName: string;
   /** One line on the input it was called with, or on what actually ran if an answer changed it. */
   summary: string;
+  /** The same in more words, for a report of what went wrong. */
+  what: string;
   status: ToolStatus;
   /** The call and the message it belongs to, counted over the session. */
   readonly call: number;
@@ -81,8 +83,9 @@ export class Activity {
     this.#counts.set(toolName, (this.#counts.get(toolName) ?? 0) + 1);
     this.#log.used(id, toolName, input);
     const summary = summarizeTool(toolName, input, 120);
+    const what = describeTool(toolName, input);
     const [call, message] = [this.#call, this.#message];
-    uses.set(id, { id, toolName, status: 'running', summary, call, message, refusingRule });
+    uses.set(id, { id, toolName, status: 'running', summary, what, call, message, refusingRule });
     if (uses.size > MAX_TOOL_USES) this.#evict();
   }
 
@@ -135,6 +138,7 @@ export class Activity {
     this.#log.changed(id, ran);
     use.inputChanged = true;
     use.summary = summarizeTool(use.toolName, ran, 120);
+    use.what = describeTool(use.toolName, ran);
   }
 
   /** Claude Code does not distinguish the session's own rules from those in settings. */

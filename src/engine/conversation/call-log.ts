@@ -110,6 +110,8 @@ function oldestOf(calls: ReadonlyMap<string, unknown>): string {
 /** Which command, which file: contents are in the patch. */
 function named(input: Input): Input {
   return Object.fromEntries(
-    ['command', 'file_path', 'notebook_path'].flatMap((name) => (name in input ? [[name, input[name]]] : [])),
+    ['command', 'file_path', 'notebook_path', 'run_in_background'].flatMap((name) =>
+      name in input ? [[name, input[name]]] : [],
+    ),
   );
 }

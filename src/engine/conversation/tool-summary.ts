@@ -29,6 +29,19 @@ export function summarizeTool(toolName: string, input: Record<string, unknown>, 
   return oneLine(summaryText(toolName, input), maxChars);
 }
 
+const MAX_DESCRIPTION = 240;
+
+/** Like the above, for a call that went wrong: long enough to tell it from others, with the end of a long command. */
+export function describeTool(toolName: string, input: Record<string, unknown>): string {
+  const text = summaryText(toolName, input);
+  const ends =
+    text.length > 4 * MAX_DESCRIPTION ? `${cutAt(text, 2 * MAX_DESCRIPTION)} ${text.slice(-MAX_DESCRIPTION)}` : text;
+  const line = oneLine(ends, ends.length * 8);
+  if (line.length <= MAX_DESCRIPTION) return line;
+  const tail = line.slice(-90);
+  return `${cutAt(line, MAX_DESCRIPTION - 93)} … ${/^[\uDC00-\uDFFF]/.test(tail) ? tail.slice(1) : tail}`;
+}
+
 function summaryText(toolName: string, input: Record<string, unknown>): string {
   const field = summaryField(toolName);
   const told = field === undefined ? undefined : input[field];

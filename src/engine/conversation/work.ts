@@ -2,11 +2,9 @@ import type { Problem, Work } from '../../schema/results.ts';
 import type { FullWork, WorkReport } from '../../workspace/report/work-report.ts';
 import type { ToolUse } from './activity.ts';
 import { tailOf } from './shortening.ts';
-import { oneLine } from './tool-summary.ts';
 
 const MAX_PROBLEMS = 5;
 const TAIL_CHARS = 200;
-const WHAT_CHARS = 80;
 
 /** Evidence of what a call did: the answer is only what Claude claims. Without a report, only the problems. */
 export function workOf(
@@ -31,10 +29,10 @@ export function isProblem({ status }: Pick<ToolUse, 'status'>): boolean {
   return status === 'failed' || status === 'denied';
 }
 
-function toProblem({ toolName, summary, status, deniedBy, tail }: ToolUse): Problem {
+function toProblem({ toolName, what, status, deniedBy, tail }: ToolUse): Problem {
   return {
     tool: toolName,
-    what: oneLine(summary, WHAT_CHARS),
+    what,
     outcome: status === 'denied' ? 'denied' : 'failed',
     ...(deniedBy !== undefined && { by: deniedBy }),
     tail: tail ?? '',

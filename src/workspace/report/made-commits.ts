@@ -28,7 +28,14 @@ export async function commitsBetween(
   const exclude = before.head === undefined ? [] : [`^${before.head}`];
   const list = async (...from: string[]): Promise<Commit[]> => {
     // A commit that the session began with may be gone by now.
-    const args = ['rev-list', `--max-count=${String(MAX_COMMITS)}`, '--format=%s', ...from, ...exclude];
+    const args = [
+      'rev-list',
+      `--max-count=${String(MAX_COMMITS)}`,
+      '--format=%s',
+      '--encoding=UTF-8',
+      ...from,
+      ...exclude,
+    ];
     return parseCommits(await gitIn(host, gitDir)(args, { codes: [0, 128] }));
   };
   const onHead = now.head === undefined || now.head === before.head ? [] : await list(now.head);

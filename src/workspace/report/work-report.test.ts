@@ -154,6 +154,14 @@ describe('attention', () => {
     ],
   ])('%s', (_, facts, expected) => expect(workReport(facts()).attention).toEqual(expected));
 
+  test('a check in the background, whose result says only that it was started', () => {
+    const started = { ...bash('npm test'), input: { command: 'npm test', run_in_background: true } };
+    const report = workReport(evidence([edit('/a', ['+1']), started], { changes: [change('a', 1)] }));
+    expect(report.attention).toEqual(['A check was started in the background; how it ended is unknown.']);
+    expect(report).toMatchObject({ commandsRun: 1, lastCheck: null });
+    expect(report).not.toHaveProperty('lastCommand');
+  });
+
   test('a commit that was denied', () => {
     const denied = { tool: 'Bash', what: "bash -c 'git commit -m x'", outcome: 'denied' } as const;
     expect(workReport(evidence([], { changes: [], git: git(0) }), [denied]).attention).toEqual([

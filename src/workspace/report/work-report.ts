@@ -129,7 +129,7 @@ export function fullWork(evidence: Evidence, problems: readonly ReportedProblem[
   const files = changes ?? editedFiles(calls);
   const commands = calls.filter(({ tool }) => COMMAND_TOOLS.has(tool));
   const check = lastCheckOf(evidence);
-  const last = commands.at(-1);
+  const last = commands.findLast(hasEnded);
   const testsChanged = files.map((file) => file.path).filter((name) => isTestFile(insideOf(name, evidence.root)));
   const attention = attentionOf({ ...evidence, files, testsChanged, check: check?.report, last, problems });
   return {
@@ -265,7 +265,9 @@ function attentionOf({ calls, files, testsChanged, check, last, problems, git, r
     lines.push(`The last check failed (exit ${check.exitCode}): ${oneLine(check.command)}`);
   if (check?.exitCode === 0 && reportsFailure(check.tail))
     lines.push(`The last check exited with 0, but reports failures: ${oneLine(check.command)}`);
-  if (!check && files.length > 0) lines.push('Files changed, but no test, build, lint or type check was run.');
+  const started = calls.findLast((call) => !hasEnded(call) && checkIn(commandOf(call)) !== undefined);
+  if (started && !check?.afterLastEdit) lines.push('A check was started in the background; how it ended is unknown.');
+  else if (!check && files.length > 0) lines.push('Files changed, but no test, build, lint or type check was run.');
   if (check?.afterLastEdit === false) lines.push('Nothing was checked after the last edit.');
   if (testsChanged.length > 0) lines.push(named('Test files changed', testsChanged));
   const outside = files.map((file) => file.path).filter((name) => isOutside(name, root));
@@ -317,7 +319,7 @@ interface FoundCheck {
 
 function lastCheckOf({ calls, lastWrite }: Evidence): FoundCheck | undefined {
   for (const call of [...calls].reverse()) {
-    const command = COMMAND_TOOLS.has(call.tool) ? checkIn(commandOf(call)) : undefined;
+    const command = hasEnded(call) ? checkIn(commandOf(call)) : undefined;
     if (command === undefined) continue;
     const editedLater = calls.some(
       (other) => EDIT_TOOLS.has(other.tool) && !other.failed && other.endedAt > call.startedAt && other !== call,
@@ -340,6 +342,11 @@ function exitOf({ exitCode, failed }: ToolCall): number {
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
+}
+
+/** The result of a command in the background says only that it was started. */
+function hasEnded({ tool, input }: ToolCall): boolean {
+  return COMMAND_TOOLS.has(tool) && input['run_in_background'] !== true;
 }
 
 function commandOf({ input }: ToolCall): string {

@@ -50,7 +50,7 @@ export const pollOptions = z
     }),
     includeWork: unlisted(z.enum(WORK_DETAILS)).meta({
       note: '`full`: `result.work` lists every file and command of the call.',
-      whenOmitted: '`short`: counts, and as many files as fit into 600 bytes',
+      whenOmitted: '`short`: counts, and as many files as fit into 1,200 bytes',
     }),
     toolUseID: z.string().min(1).describe('show this tool call in full').meta({
       note: 'Show this tool call in full: input, output, outcome. Omits events and result unless requested.',
