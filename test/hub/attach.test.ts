@@ -13,7 +13,6 @@ import { shareHarness } from '../harness/harness.ts';
 import { createHome } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
-import { expectError } from '../harness/tool-call.ts';
 import { AttachedClient } from './attached-client.ts';
 
 // One hub for all tests: clients come and go.
@@ -21,7 +20,6 @@ const VERBOSE = { CLAUDE_CODE_MCP_LOG_LEVEL: 'info' };
 const shared = shareHarness({ hub: {}, env: VERBOSE });
 
 const state = (h: Harness, file: string): string => join(h.stateDir, 'claude-code-mcp', file);
-const hubPid = (h: Harness): number => JSON.parse(readFileSync(state(h, 'hub.json'), 'utf8')).pid;
 
 /** The parent pids of the Claude Code processes. */
 async function parentsOfClaude(h: Harness): Promise<Set<number>> {
@@ -49,7 +47,7 @@ describe('a client', () => {
       expect(compact.forms).toHaveLength(1);
       expect(progress.length).toBeGreaterThan(0);
       expect(existsSync(join(h.project, made))).toBe(true);
-      if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual(new Set([hubPid(h)]));
+      if (process.platform === 'linux') expect(await parentsOfClaude(h)).toEqual(new Set([h.keeperPid]));
 
       const explicit = await AttachedClient.open(h, { era, toolset: 'explicit' });
       h.model.on(`again ${era}`).reply(text('and again'));
@@ -132,7 +130,7 @@ describe('a client', () => {
 });
 
 describe('a hub', () => {
-  it('that is killed leaves no process; its clients say how to find the session, and attach to the next hub', async () => {
+  it('that is killed with its keeper leaves no process; its clients attach to the next hub, which answers their calls', async () => {
     const h = shared();
     h.model.on('hello').reply(text('hello again'));
     const older = await AttachedClient.open(h, { era: 'legacy', env: VERBOSE });
@@ -144,9 +142,7 @@ describe('a hub', () => {
       return client.call('claude_code_check', { action: 'wait', sessionId, waitMs: 60_000 }, { onProgress });
     });
     await eventually(() => heard >= 2, { what: 'both calls have reached the hub' });
-    await h.stopHub('SIGKILL');
-    for (const call of inFlight)
-      expect(expectError('claude_code_check', await call, 'UNAVAILABLE')).toContain('claude_code_session');
+    await h.killHubAndKeeper();
     if (process.platform === 'linux')
       await eventually(
         async () => (await h.processes()).every(({ pid }) => clients.some(({ server }) => server.pid === pid)),
@@ -162,6 +158,7 @@ describe('a hub', () => {
     // Attached clients wait for the hub to come back.
     const early = [h.begin('hello'), older.ok('claude_code_session', { action: 'list' })] as const;
     await h.startHub();
+    for (const call of inFlight) expect((await call).text).toMatch(/the hub stopped while it worked|UNAVAILABLE/);
     expect(await h.finish(await early[0])).toMatchObject({ answer: 'hello again' });
     expect((await early[1]).sessions).toContainEqual(expect.objectContaining({ sessionId }));
     for (const { server } of clients) expect(server.stderr()).toContain('reattached to the hub');

@@ -1,11 +1,17 @@
 /** Sessions go on while their hub is gone, with the real Claude Code and the real keeper. */
 
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { readHubRecord } from '../../src/config/hub-record.ts';
+import { FrameReader, keeperFiles, messageFrame, proofOf, type FromKeeper } from '../../src/keeper/protocol.ts';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+import { runCommandIn, type Ended } from '../harness/run-command.ts';
+import { eventually } from '../harness/eventually.ts';
 
 const HUB = { git: true, hub: {} };
 
@@ -22,7 +28,7 @@ it('a killed hub stops nothing: work, a request and a session at rest go on unde
   const asking = await h.ok('claude_code', { prompt: 'ask', waitMs: 45_000 });
   expect(asking.actions).toHaveLength(1);
   await held.arrived;
-  const before = (await h.processes()).filter(({ command }) => command.includes('--session-id')).map(({ pid }) => pid);
+  const before = await claudes(h);
 
   await h.stopHub('SIGKILL');
   held.release();
@@ -45,6 +51,127 @@ it('a killed hub stops nothing: work, a request and a session at rest go on unde
   expect(existsSync(join(h.project, 'a.txt'))).toBe(true);
   const again = await h.ok('claude_code_reply', { sessionId: resting.sessionId, prompt: 'again', waitMs: 45_000 });
   expect(again.result.result).toBe('still the same process');
-  const after = (await h.processes()).filter(({ command }) => command.includes('--session-id')).map(({ pid }) => pid);
-  expect(after.sort()).toEqual(before.sort());
+  expect(await claudes(h)).toEqual(before);
+});
+
+const command = (h: Harness, name: string): Promise<Ended> =>
+  runCommandIn({ project: h.project, env: () => h.environment() }, { args: ['hub', name] });
+
+const claudes = async (h: Harness): Promise<number[]> =>
+  (await h.processes())
+    .filter(({ command }) => command.includes('--session-id') || command.includes('--resume'))
+    .map(({ pid }) => pid)
+    .sort();
+
+it('a wait goes on over a restart of the hub, and what only the process knows is still there', async () => {
+  const h = await startHarness({ ...HUB, env: { SECRET_TOKEN: 'brought by this client' } });
+  const held = gate(text('finished after the restart'));
+  h.model.on('work').reply(held);
+  h.model.on('env').reply(tool('Bash', { command: 'echo "$SECRET_TOKEN"' }), text('seen'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+  await held.arrived;
+  const before = await claudes(h);
+  const progress: number[] = [];
+  const waited = h.ok(
+    'claude_code_check',
+    { action: 'wait', sessionId, waitMs: 60_000 },
+    { onprogress: (told) => progress.push(told.progress) },
+  );
+  await eventually(() => progress.length > 0, { what: 'the wait has begun' });
+  const { pid } = h.hub;
+  expect(await command(h, 'restart')).toMatchObject({ code: 0 });
+  expect(readHubRecord(join(h.stateDir, 'claude-code-mcp'))?.pid).not.toBe(pid);
+  held.release();
+  expect((await waited).result.result).toBe('finished after the restart');
+  expect(progress).toEqual([...progress].sort((a, b) => a - b));
+  expect(await claudes(h)).toEqual(before);
+  await command(h, 'stop');
+  await eventually(async () => (await claudes(h)).length === 0 && h.keeperPid === undefined, {
+    what: 'everything has ended',
+  });
+});
+
+it('under narrower rules a process is ended, and its request stays; without a hub for too long, too', async () => {
+  const h = await startHarness({ ...HUB, hub: { args: ['--keep-for', '1s'] } });
+  h.model.on('ask').reply(tool('Bash', { command: 'touch asked.txt' }), text('done'));
+  const { sessionId, actions } = await h.ok('claude_code', { prompt: 'ask', waitMs: 45_000 });
+  const requests = h.model.requests.length;
+  await h.stopHub('SIGKILL');
+  await eventually(async () => (await claudes(h)).length === 0 && h.keeperPid === undefined, {
+    what: 'the keeper gave up',
+  });
+  await h.startHub({ args: ['--keep-for', '10m'] });
+  expect(h.hub.stderr()).toContain('no hub came back');
+  const kept = await h.ok('claude_code_check', { action: 'poll', sessionId });
+  expect(kept).toMatchObject({ status: 'waiting_permission', actions: [{ requestId: actions[0].requestId }] });
+
+  h.model.on('second').reply(tool('Bash', { command: 'touch second.txt' }), text('done'));
+  const second = await h.ok('claude_code', { prompt: 'second', waitMs: 45_000 });
+  expect(await claudes(h)).toHaveLength(1);
+  await h.stopHub('SIGKILL');
+  await h.startHub({ args: ['--approvals', 'human'] });
+  expect(h.hub.stderr()).toContain('started under wider rules');
+  expect(await claudes(h)).toEqual([]);
+  const after = await h.ok('claude_code_check', { action: 'poll', sessionId: second.sessionId });
+  expect(after).toMatchObject({ status: 'waiting_permission', actions: [{ requestId: second.actions[0].requestId }] });
+  expect(h.model.requests.length).toBe(requests + 1);
+});
+
+it('a keeper that is killed takes Claude Code along without asking the model again, and the hub goes on', async () => {
+  const h = await startHarness(HUB);
+  h.model.on('ask').reply(tool('Bash', { command: 'touch asked.txt' }), text('done'));
+  h.model.on('next').reply(text('with a new keeper'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'ask', waitMs: 45_000 });
+  const requests = h.model.requests.length;
+  const keeper = h.keeperPid;
+  process.kill(Number(keeper), 'SIGKILL');
+  await eventually(async () => (await claudes(h)).length === 0, { what: 'Claude Code is gone' });
+  await eventually(() => h.hub.stderr().includes('the keeper of the processes is gone'), { what: 'the hub says so' });
+  expect(await h.ok('claude_code_check', { action: 'poll', sessionId })).toMatchObject({
+    status: 'waiting_permission',
+  });
+  const next = await h.ok('claude_code', { prompt: 'next', waitMs: 45_000 });
+  expect(next.result.result).toBe('with a new keeper');
+  expect(h.keeperPid).not.toBe(keeper);
+  expect(h.model.requests.length).toBe(requests + 1);
+});
+
+it('the keeper speaks to nobody but the hub, whoever knows its secret', async () => {
+  const h = await startHarness(HUB);
+  h.model.on('rest').reply(text('resting'));
+  await h.ok('claude_code', { prompt: 'rest', waitMs: 45_000 });
+  const before = await claudes(h);
+  const files = keeperFiles(join(h.stateDir, 'claude-code-mcp'));
+  const { socket: file } = JSON.parse(readFileSync(files.record, 'utf8')) as { socket: string };
+  const secret = readFileSync(files.secret, 'utf8').trim();
+  expect([statSync(files.secret).mode & 0o077, statSync(files.record).mode & 0o077]).toEqual([0, 0]);
+
+  const tryWith = async (given: string, holds: boolean): Promise<string> => {
+    const socket = connect(file);
+    const claims: number[] = [];
+    try {
+      return await new Promise<string>((resolve, reject) => {
+        const reader = new FrameReader<FromKeeper>((frame) => {
+          if (frame.kind !== 'message') return;
+          const { message } = frame;
+          if (message.t === 'refused') resolve(message.why);
+          else if (message.t === 'welcome') resolve('welcome');
+          else if (message.t === 'hello') {
+            if (holds) claims.push(openSync(files.claim(message.nonce), 'wx', 0o600));
+            socket.write(messageFrame({ t: 'prove', pid: process.pid, proof: proofOf(given, message.nonce) }));
+          }
+        });
+        socket.on('data', (chunk: Buffer) => reader.take(chunk)).on('error', reject);
+      });
+    } finally {
+      for (const claim of claims) closeSync(claim);
+      socket.destroy();
+    }
+  };
+  expect(await tryWith('0'.repeat(64), true)).toBe('it does not know the secret');
+  if (process.platform === 'linux') {
+    expect(await tryWith(secret, false)).toBe('it is not the process that it says it is');
+    expect(await tryWith(secret, true)).toBe('it does not hold the lock of the hub');
+  }
+  expect(await claudes(h)).toEqual(before);
 });

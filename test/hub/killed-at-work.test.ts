@@ -34,7 +34,7 @@ it('after a restart and a kill a session is compared with its own beginning, a t
 
   const { nextCursor } = await h.ok('claude_code_reply', { sessionId, prompt: 'third' });
   await held.arrived;
-  await h.stopHub('SIGKILL');
+  await h.killHubAndKeeper();
   await h.startHub();
   const cutOff = await h.ok('claude_code_check', { action: 'wait', sessionId });
   expect(cutOff.status).toBe('error');

@@ -10,18 +10,17 @@ import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
 
-it('a request can be answered after the hub was killed, and another after its process was parked', async () => {
+it('a request can be answered after the hub was killed with its keeper, and another after its process was parked', async () => {
   const h = await startHarness({ hub: {} });
   const making = (file: string): Record<string, string> => ({ command: `touch ${file}`, description: 'make a file' });
   const made = (file: string): boolean => existsSync(join(h.project, file));
-  // When the hub is killed, Claude Code treats its closed input as a refusal until the watchdog ends it.
   h.model.on('make one').reply(tool('Bash', making('one')), text('nobody answered'));
   h.model.on('was allowed').reply(tool('Bash', making('one')), text('made it'));
   h.model.on('make two').reply(tool('Bash', making('two')), text('nobody answered'));
   h.model.on('was refused').reply(text('then not'));
 
   const { sessionId, actions } = await h.ok('claude_code', { prompt: 'make one', waitMs: 45_000 });
-  await h.stopHub('SIGKILL');
+  await h.killHubAndKeeper();
   await h.startHub({ args: ['--park-after-ms', '1000', '--cleanup-interval-ms', '1000'] });
   const [{ requestId }] = actions;
   const poll = await h.ok('claude_code_check', { action: 'poll', sessionId });
