@@ -12,6 +12,14 @@ import { commandOf, errorText, type CommandRecord, type CommandResult } from './
 const LOOK_EVERY_MS = 1_000;
 const AT_ONCE = 100;
 
+/**
+ * What is to be done next; a later one includes those before it. `take`: a command was queued for this hub by name, so
+ * there is no need to check for one first. `recover`: the store's response was lost, so that some may have been taken
+ * without this hub knowing.
+ */
+const NEEDS = ['nothing', 'check', 'take', 'recover', 'closed'] as const;
+type Need = (typeof NEEDS)[number];
+
 export interface CommandRunnerOptions {
   readonly store: Store;
   /** This incarnation of this hub. */
@@ -34,27 +42,21 @@ export class CommandRunner {
   readonly #unsubscribe: () => void;
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | undefined;
-  #isWoken = false;
-  /** A command was queued for this hub by name: no need to check for one first. */
-  #isExpected = false;
-  /** A response from the store was lost: some may have been taken without this hub knowing. */
-  #isUnsure = false;
-  #closed = false;
+  #need: Need = 'nothing';
 
   constructor(options: CommandRunnerOptions) {
     this.#options = options;
     this.#unsubscribe = options.store.subscribe(({ queued, ended, hub }) => {
       if (hub !== undefined && hub !== options.by.hub) return;
-      this.#isExpected ||= queued && hub !== undefined;
-      if (queued || ended) this.#wake();
+      if (queued || ended) this.#wake(queued && hub !== undefined ? 'take' : 'check');
     });
-    this.#timer = setInterval(() => this.#wake(), LOOK_EVERY_MS).unref();
-    this.#wake();
+    this.#timer = setInterval(() => this.#wake('check'), LOOK_EVERY_MS).unref();
+    this.#wake('check');
   }
 
   /** Takes no more, and waits for those in progress. */
   async close(patienceMs = 2_000): Promise<void> {
-    this.#closed = true;
+    this.#raise('closed');
     this.#unsubscribe();
     clearInterval(this.#timer);
     await this.#taking;
@@ -66,32 +68,43 @@ export class CommandRunner {
     timer.abort();
   }
 
-  #wake(): void {
-    this.#isWoken = true;
-    if (this.#closed) return;
+  #wake(need: 'check' | 'take'): void {
+    this.#raise(need);
+    if (this.#need === 'closed') return;
     this.#taking ??= this.#takeAll()
       .catch((error: unknown) => this.#options.log('debug', `commands: ${messageOf(error)}`))
       .finally(() => (this.#taking = undefined));
   }
 
+  #raise(need: Need): void {
+    if (NEEDS.indexOf(need) > NEEDS.indexOf(this.#need)) this.#need = need;
+  }
+
   async #takeAll(): Promise<void> {
-    const { store, by } = this.#options;
-    while (this.#isWoken && !this.#closed) {
-      const mayTake = this.#isExpected || this.#isUnsure;
-      this.#isWoken = this.#isExpected = false;
-      if (!mayTake && !(await store.hasCommands(by))) continue;
-      const has = this.#isUnsure ? this.#begun : undefined;
-      this.#isUnsure = true;
-      const taken = await store.takeCommands(by, AT_ONCE, has);
-      this.#isUnsure = false;
-      this.#isWoken ||= taken.length >= AT_ONCE;
-      for (const command of taken) {
+    while (this.#need !== 'nothing' && this.#need !== 'closed') {
+      const need = this.#need;
+      this.#need = 'nothing';
+      for (const command of await this.#take(need)) {
         this.#begun.add(command.id);
         const run = this.#run(command)
           .catch((error: unknown) => this.#options.log('error', `command ${command.id}: ${messageOf(error)}`))
           .finally(() => this.#underWay.delete(run));
         this.#underWay.add(run);
       }
+    }
+  }
+
+  async #take(need: 'check' | 'take' | 'recover'): Promise<StoredCommand[]> {
+    const { store, by } = this.#options;
+    if (need === 'check' && !(await store.hasCommands(by))) return [];
+    try {
+      const taken = await store.takeCommands(by, AT_ONCE, need === 'recover' ? this.#begun : undefined);
+      if (taken.length >= AT_ONCE) this.#raise('check');
+      return taken;
+    } catch (error) {
+      // Nothing is tried again before the next wake-up: the store is probably still away.
+      this.#raise('recover');
+      throw error;
     }
   }
 
@@ -110,7 +123,7 @@ export class CommandRunner {
     await this.#options.journal.finished({ type: 'command.finish', sessionId, commandId: id, progress });
     this.#begun.delete(id);
     // Commands queued for the session's previous hub do not wake this one.
-    if (command.placedOn !== this.#options.by.hub) this.#wake();
+    if (command.placedOn !== this.#options.by.hub) this.#wake('check');
   }
 
   async #clientFor({ principal, rules }: CommandRecord): Promise<EngineClient> {
