@@ -1,35 +1,30 @@
-import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
-import type { Answer } from '../schema/commands.ts';
-import type { ActionOf, OwnAction } from '../schema/own-action.ts';
+import type { Answer, CommandOf } from '../schema/commands.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { rightsAsked } from './requests/answer.ts';
 import { Approvals, type ConnectedClient } from './requests/approvals.ts';
 import { accessOf, type DirectoryAccess } from './rules/directory-access.ts';
-import { DiskResumes } from './session/disk-resumes.ts';
 import { driven, type Driven } from './session/elsewhere.ts';
 import { FleetMember } from './session/fleet-member.ts';
 import { Gate } from './gate.ts';
 import { Housekeeping } from './session/housekeeping.ts';
-import { rewindCopiesDir } from './session/kept-files.ts';
-import { bringMissing } from './process/missing-values.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
 import { OpenConnections } from './session/open-connections.ts';
-import { OwnActions, type Asked, type Performed, type Since } from './requests/own-actions.ts';
+import { OwnActions, type Asked } from './requests/own-actions.ts';
 import { settledWithin } from './patience.ts';
 import type { Policy } from './rules/policy.ts';
 import { answersAsPerson } from './rules/access.ts';
 import type { Principal } from './rules/principal.ts';
 import { Registry } from './session/registry.ts';
 import { resumeToken } from './rules/resume-token.ts';
-import { describeRewind, proposeRewind, type RewindOrder, type RewindOutcome } from './session/rewind.ts';
+import type { RewindOutcome } from './session/rewind.ts';
 import { Rules, type ConnectionContext } from './rules/rules.ts';
 import type { DiskQuery, DiskSession, EngineServices } from './ports.ts';
-import { busy, unknownSession } from './session/session-errors.ts';
+import { unknownSession } from './session/session-errors.ts';
 import { SessionHost, type EngineParts } from './session/session-host.ts';
 import { listDisk, listMachine, type ListedSession } from './session/session-listing.ts';
 import { sessionRecord } from './session/session-record.ts';
@@ -39,11 +34,22 @@ import { SessionTrail } from './session/session-trail.ts';
 import type { OpenedWorkspace } from './session/session-work.ts';
 import { SessionWorktrees } from './session/session-worktrees.ts';
 import type { Session } from './session/session.ts';
-import { withOverrides, type ReplyRequest, type StartRequest } from './session/start-request.ts';
+import { Rewinds } from './session/session-rewinds.ts';
+import { Replies, type ReplyRequest } from './session/replies.ts';
 import { WorkspaceActions } from './session/workspace-actions.ts';
 
 /** How long the end of the server waits for the store. */
 const LAST_STORE_MS = 1_000;
+
+/** A start, and who asks for it. */
+export interface StartRequest extends Omit<CommandOf<'start'>, 'kind'> {
+  /**
+   * The connection this comes from: its principal owns the session. Without one the session belongs to this program.
+   */
+  by?: ConnectedClient | undefined;
+  /** The session's id, if another hub chose it and placed the session here. */
+  id?: string;
+}
 
 /** All sessions of this server, and the only way to them. */
 export class Engine {
@@ -65,7 +71,8 @@ export class Engine {
   readonly fleet: FleetMember;
   readonly #host: SessionHost;
   readonly #recall: SessionRecall;
-  readonly #diskResumes: DiskResumes;
+  readonly #replies: Replies;
+  readonly #rewinds: Rewinds;
   readonly #connections = new OpenConnections();
   #closing: Promise<void> | undefined;
 
@@ -87,7 +94,10 @@ export class Engine {
     this.#actions = new OwnActions({
       clock: services.clock,
       stored: () => this.stored(),
-      perform: (session, action, since) => this.#perform(session, action, since),
+      perform: (session, action, since) =>
+        action.action === 'rewind'
+          ? this.#rewinds.perform(session, action, since)
+          : this.work.perform(session, action, since),
       checkCanBeDecided: (session) => this.approvals.checkCanBeDecided(session),
       ended: (session, last) => this.#trail.acted(session, last),
       debug: (line) => services.log('debug', line),
@@ -110,7 +120,8 @@ export class Engine {
     this.#host = new SessionHost(parts);
     this.#recall = new SessionRecall(parts, this.#host);
     this.fleet = new FleetMember(parts, this.#recall);
-    this.#diskResumes = new DiskResumes(parts, this.#host);
+    this.#replies = new Replies(parts, this.#host);
+    this.#rewinds = new Rewinds(parts, this.#host, (session, by) => this.#decides(session, by));
     this.work = new WorkspaceActions({
       worktrees: this.#worktrees,
       decides: (session, by) => this.#decides(session, by),
@@ -270,28 +281,7 @@ export class Engine {
 
   async reply(request: ReplyRequest): Promise<Session> {
     this.#checkOpen();
-    // Includes what only a resume from disk would use: options a caller may not set are refused, not ignored.
-    const rules = this.#rulesOf(request.by);
-    rules.policy.check(withOverrides(request.disk.options, request));
-    const known = this.#registry.find(request.sessionId);
-    if (!known) return (await this.#diskResumes.reply(request)) ?? this.reply(request);
-    // Before its rights: those of a session without its worktree say nothing about what is wrong.
-    if (known.atRest && known.state !== 'cancelled') this.#host.checkNotDiscarded(known);
-    rules.checkMayDrive(known);
-    known.rules.policy.check(withOverrides({}, request));
-    await known.process.exitReported();
-    if (known.state === 'cancelled')
-      throw new DomainError('CANCELLED', `Session ${known.id} was cancelled; start a new one.`);
-    if (Object.keys(request.disk.options).length > 0)
-      known.warnings.push('diskResumeConfig was ignored: the session is in memory and keeps its options.');
-    if (request.fork === true) return this.#fork(known, request);
-    checkFree(known, request);
-    await known.oneReplyAtATime(async () => {
-      // Another reply may have been faster.
-      checkFree(known, request);
-      await this.#continue(known, request);
-    });
-    return known;
+    return (await this.#replies.reply(request)) ?? this.reply(request);
   }
 
   /** A caller's answer; the session's warnings say what was granted differently than requested. */
@@ -327,46 +317,12 @@ export class Engine {
   }
 
   async rewind(
-    sessionId: string,
+    id: string,
     toUserMessage: string,
     dryRun: boolean,
     by?: ConnectedClient,
   ): Promise<RewindOutcome | Asked> {
-    const session = this.session(sessionId);
-    this.#rulesOf(by).checkMayDrive(session);
-    const mustAsk = !dryRun && !this.#decides(session, by);
-    if (mustAsk) this.#actions.checkCanAsk(session);
-    const outcome = await this.#rewind(session, { toUserMessage, dryRun: dryRun || mustAsk });
-    if (!mustAsk || outcome.files.length === 0) return { ...outcome, dryRun };
-    return this.#actions.ask(session, await proposeRewind(toUserMessage, outcome));
-  }
-
-  /** Does what a person has allowed. */
-  async #perform(session: Session, action: OwnAction, since: Since): Promise<Performed> {
-    if (action.action !== 'rewind') return this.work.perform(session, action, since);
-    const { toUserMessage, files: allowed } = action;
-    if (since === 'restart') return rewindUnknown(action);
-    // The hub's rules may have been narrowed since it was asked for.
-    this.#rules.checkMayDrive(session);
-    const outcome = await this.#rewind(session, { toUserMessage, dryRun: false, allowed });
-    return { outcome: 'rewound', message: describeRewind(outcome) };
-  }
-
-  async #rewind(session: Session, asked: Omit<RewindOrder, 'copiesDir'>): Promise<RewindOutcome> {
-    if (session.options.enableFileCheckpointing !== true) {
-      throw new DomainError(
-        'INVALID_ARGUMENT',
-        'The session has no checkpoints; start it with advanced.enableFileCheckpointing.',
-      );
-    }
-    this.#host.checkDirectories(session);
-    const order: RewindOrder = { ...asked, copiesDir: rewindCopiesDir(this.settings.stateDir) };
-    return session.hasProcess
-      ? session.rewind(order)
-      : this.#registry.withPlace((place) => {
-          place.session = session;
-          return session.rewind(order);
-        });
+    return this.#rewinds.rewind(this.session(id), toUserMessage, dryRun, by);
   }
 
   async listDisk(query: DiskQuery): Promise<DiskSession[]> {
@@ -433,80 +389,4 @@ export class Engine {
     if (answer.decision === 'deny' && answer.interrupt === true) return;
     this.#services.archive?.checkReachable();
   }
-
-  // ── ways into a conversation ───────────────────────────────────────────────────────────────────────────────────
-
-  async #continue(session: Session, request: ReplyRequest): Promise<void> {
-    await session.switchTo({
-      model: request.model,
-      permissionMode: request.permissionMode,
-      permissionTimeoutMs: request.permissionRequestTimeoutMs,
-    });
-    // Another reply may have been faster.
-    checkFree(session, request);
-    if (request.sessionInitTimeoutMs !== undefined) session.launches.setInitTimeout(request.sessionInitTimeoutMs);
-    if (session.hasProcess || !session.atRest) {
-      await session.prompt(request.prompt);
-      return;
-    }
-    if (!session.persists) {
-      throw new DomainError(
-        'SESSION_NOT_FOUND',
-        'The process of this session has ended and it has no transcript (persistSession:false).',
-      );
-    }
-    this.#rulesOf(request.by).policy.checkDepth();
-    this.#host.checkDirectories(session);
-    await bringMissing(session, this.#rulesOf(request.by), request.disk.options, this.#services);
-    // A closing process is still registered, and would look like someone else's.
-    await session.process.closed();
-    await this.#host.transcripts.checkNotHeld(session.id);
-    await this.#registry.withPlace((place) => {
-      place.session = session;
-      return session.prompt(request.prompt);
-    });
-  }
-
-  async #fork(parent: Session, request: ReplyRequest): Promise<Session> {
-    if (!parent.persists)
-      throw new DomainError(
-        'INVALID_ARGUMENT',
-        'A session without a transcript (persistSession:false) cannot be forked.',
-      );
-    this.#rulesOf(request.by).policy.checkDepth();
-    const options = withOverrides(parent.options, request);
-    const original = parent.worktree;
-    const rules = parent.rules.narrowedTo(this.#rulesOf(request.by), this.#services);
-    this.#host.checkDirectories({ options, worktree: original, rules });
-    return this.#host.launch(
-      {
-        id: randomUUID(),
-        rules,
-        options,
-        worktree: original && ((id) => this.#worktrees.fork(id, original)),
-        origin: { kind: 'fork', of: parent.id },
-        inherited: parent.conversation.totals.session,
-        client: request.by,
-        streamsText: request.streamsText,
-      },
-      request.prompt,
-    );
-  }
-}
-
-/**
- * One that waits, without a process, for answers or to be told about them: a message must not start another process.
- */
-function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
-  const takesMore = (session.hasProcess || session.process.starting) && !session.conversation.awaitsAction;
-  if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);
-}
-
-/** Nothing tells how far Claude Code got with it. */
-function rewindUnknown({ files }: ActionOf<'rewind'>): Performed {
-  const names = files.map(({ path }) => path).join(', ');
-  return {
-    outcome: 'unknown',
-    message: `The outcome is unknown: the server stopped while it restored files. Check ${names}; a rewind with dryRun: true lists what is not restored.`,
-  };
 }

@@ -1,7 +1,20 @@
 import { DomainError } from '../../errors/errors.ts';
 import { deferred } from '../deferred.ts';
 import { FileTrail } from './file-trail.ts';
-import { rewind, rewindEvent, type RewindOrder, type RewindOutcome, type RewindScene } from './rewind.ts';
+import type { ActionOf } from '../../schema/own-action.ts';
+import type { ConnectedClient } from '../requests/approvals.ts';
+import type { Asked, Performed, Since } from '../requests/own-actions.ts';
+import { rewindCopiesDir } from './kept-files.ts';
+import {
+  describeRewind,
+  proposeRewind,
+  rewind,
+  rewindEvent,
+  type RewindOrder,
+  type RewindOutcome,
+  type RewindScene,
+} from './rewind.ts';
+import type { EngineParts, SessionHost } from './session-host.ts';
 import { busy } from './session-errors.ts';
 import type { Session } from './session.ts';
 
@@ -68,4 +81,69 @@ export class SessionRewinds {
       },
     };
   }
+}
+
+/** Rewinds as callers ask for them, and as people allow them. */
+export class Rewinds {
+  readonly #parts: EngineParts;
+  readonly #host: SessionHost;
+  /** Whether the caller may decide alone, without asking a person. */
+  readonly #decides: (session: Session, by: ConnectedClient | undefined) => boolean;
+
+  constructor(parts: EngineParts, host: SessionHost, decides: (session: Session, by?: ConnectedClient) => boolean) {
+    this.#parts = parts;
+    this.#host = host;
+    this.#decides = decides;
+  }
+
+  async rewind(
+    session: Session,
+    toUserMessage: string,
+    dryRun: boolean,
+    by?: ConnectedClient,
+  ): Promise<RewindOutcome | Asked> {
+    (by?.rules ?? this.#parts.rules).checkMayDrive(session);
+    const { actions } = this.#parts;
+    const mustAsk = !dryRun && !this.#decides(session, by);
+    if (mustAsk) actions.checkCanAsk(session);
+    const outcome = await this.#carryOut(session, { toUserMessage, dryRun: dryRun || mustAsk });
+    if (!mustAsk || outcome.files.length === 0) return { ...outcome, dryRun };
+    return actions.ask(session, await proposeRewind(toUserMessage, outcome));
+  }
+
+  /** Does what a person has allowed. */
+  async perform(session: Session, action: ActionOf<'rewind'>, since: Since): Promise<Performed> {
+    const { toUserMessage, files: allowed } = action;
+    if (since === 'restart') return rewindUnknown(action);
+    // The hub's rules may have been narrowed since it was asked for.
+    this.#parts.rules.checkMayDrive(session);
+    const outcome = await this.#carryOut(session, { toUserMessage, dryRun: false, allowed });
+    return { outcome: 'rewound', message: describeRewind(outcome) };
+  }
+
+  async #carryOut(session: Session, asked: Omit<RewindOrder, 'copiesDir'>): Promise<RewindOutcome> {
+    if (session.options.enableFileCheckpointing !== true) {
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'The session has no checkpoints; start it with advanced.enableFileCheckpointing.',
+      );
+    }
+    this.#host.checkDirectories(session);
+    const order: RewindOrder = { ...asked, copiesDir: rewindCopiesDir(this.#parts.settings.stateDir) };
+    return session.hasProcess
+      ? session.rewind(order)
+      : this.#parts.registry.withPlace((place) => {
+          place.session = session;
+          return session.rewind(order);
+        });
+  }
+}
+
+/** Nothing tells how far Claude Code got with it. */
+function rewindUnknown({ files }: ActionOf<'rewind'>): Performed {
+  const names = files.map(({ path }) => path).join(', ');
+  return {
+    outcome: 'unknown',
+    message: `The outcome is unknown: the server stopped while it restored files. Check ${names}; a rewind with dryRun: true lists what is not restored.`,
+  };
 }
