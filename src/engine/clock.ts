@@ -82,3 +82,11 @@ export class SystemClock implements Clock {
     return cancel;
   }
 }
+
+/** Whether it settles in time; rejections are passed on. */
+export function settledWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const cancelTimer = clock.after(ms, () => resolve(false));
+    promise.then(() => resolve(true), reject).finally(cancelTimer);
+  });
+}

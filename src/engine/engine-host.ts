@@ -7,16 +7,16 @@ import { Driver } from '../driver/driver.ts';
 import type { KeptProcesses, KeptRunOffer } from '../keeper/kept-processes.ts';
 import type { ProcessHome } from '../platform/process-home.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
+import type { SessionOptions } from '../schema/session-options.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder } from '../transcripts/live-sessions.ts';
-import { globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
+import { ignoredRulesWarning, globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
 import { isAlive, lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
 import type { EngineServices, FleetLease, KeptAgents, SessionArchive, TranscriptMirrors } from './ports.ts';
-import { startWarnings } from './rules/start-warnings.ts';
 
 /** What an engine takes from its host program. Sessions work in `cwd` unless a directory is given. */
 export interface HostContext extends Host {
@@ -158,4 +158,17 @@ function privatePlaces(settings: Settings, configDir: string, { homedir }: Host)
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
+}
+
+/** What a caller should know before it relies on a session started with these options. */
+async function startWarnings(
+  { cwd, settingSources, permissionMode, projectConfigRoot }: SessionOptions,
+  host: Host,
+): Promise<string[]> {
+  // A session that never asks needs no rules.
+  if (permissionMode === 'bypassPermissions') return [];
+  const query = { cwd: projectConfigRoot ?? cwd ?? host.cwd, settingSources };
+  const places = { configDir: claudeConfigDir(host), globalFile: globalClaudeFile(host) };
+  const ignored = await ignoredRulesWarning(query, places);
+  return ignored === undefined ? [] : [ignored];
 }

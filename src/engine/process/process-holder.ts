@@ -2,10 +2,9 @@ import type { AgentExit, AgentListener, AgentProcess } from '../../driver/agent-
 import type { Translation } from '../../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
-import type { Clock } from '../clock.ts';
+import { settledWithin, type Clock } from '../clock.ts';
 import { deferred, type Deferred } from '../deferred.ts';
 import type { Message } from '../conversation/outbox.ts';
-import { settledWithin } from '../patience.ts';
 import { describeExit } from '../conversation/turn-result.ts';
 
 /** Receives what a process says and asks, and its exit if it exits on its own after its start was reported. */

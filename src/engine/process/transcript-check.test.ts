@@ -6,7 +6,12 @@ test('a turn that is not on disk is reported once, until a later one is', async 
   const clock = new ManualClock();
   const written = new Set(['a']);
   let missing = 0;
-  const session = { id: 's', turnNotWritten: () => void missing++ };
+  const session = {
+    id: 's',
+    turnNotWritten: (): void => {
+      missing++;
+    },
+  };
   const check = new TranscriptCheck(session, { clock, isWritten: async (_session, id) => written.has(id) });
   const turn = async (id: string): Promise<number> => {
     check.delivered(id);

@@ -1,7 +1,6 @@
 import { DomainError, formatError, messageOf } from '../../errors/errors.ts';
 import type { ActionUnderWay, LastAction, OwnAction } from '../../schema/own-action.ts';
-import type { Clock } from '../clock.ts';
-import { settledWithin } from '../patience.ts';
+import { settledWithin, type Clock } from '../clock.ts';
 import type { Proposal } from './requests.ts';
 import type { Session } from '../session/session.ts';
 

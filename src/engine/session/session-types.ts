@@ -79,7 +79,7 @@ export interface SessionServices {
   onGrantEnded?(session: Session, grant: Grant, end: GrantEnd): void;
   onTools(tools: string[]): void;
   onNotice?(session: Session, notice: SessionNotice): void;
-  debug(line: string): void;
+  readonly debug: (line: string) => void;
 }
 
 /** A finished turn, as recorded in the audit log. */

@@ -9,8 +9,7 @@ import type {
   WorkReport,
 } from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
-import type { Clock, Instant } from '../clock.ts';
-import { settledWithin } from '../patience.ts';
+import { settledWithin, type Clock, type Instant } from '../clock.ts';
 import type { Session } from './session.ts';
 import { workOf } from '../conversation/work.ts';
 

@@ -15,7 +15,7 @@ import { lostContact } from '../conversation/turn-result.ts';
 import { deferred } from '../deferred.ts';
 import type { AdoptableRun } from '../ports.ts';
 import { NoticeStream, type AboutSession, type SessionNotice } from '../notices.ts';
-import { settledWithin } from '../patience.ts';
+import { settledWithin } from '../clock.ts';
 import type { ProcessHolder } from '../process/process-holder.ts';
 import { SessionProcess, type Occasion } from '../process/session-process.ts';
 import { TranscriptCheck } from '../process/transcript-check.ts';
