@@ -26,6 +26,7 @@ export class AgentChild {
   #markSpawned: () => void = () => undefined;
   #child: HeldChild | undefined;
   #stopping: Promise<void> | undefined;
+  #isTalking = true;
 
   readonly #starter: Starter;
 
@@ -68,6 +69,11 @@ export class AgentChild {
     this.#child?.processed?.(line);
   }
 
+  /** Whether it can still say anything: what ends after its output does not end because it said so. */
+  get isTalking(): boolean {
+    return this.#isTalking && this.alive;
+  }
+
   get stderr(): string {
     return this.#stderr.lines();
   }
@@ -99,6 +105,7 @@ export class AgentChild {
     // The SDK (0.3.325) waits for the exit of a process that will never say anything again; remove this when it no
     // longer does.
     child.stdout.once('end', () => {
+      this.#isTalking = false;
       setTimeout(() => void this.stop(), EXIT_GRACE_MS).unref();
     });
     return asTheSdkSeesIt({ child, stdin }, (text) => this.#stderr.add(text));

@@ -173,7 +173,7 @@ export class AgentProcess {
   }
 
   readonly #canUseTool: CanUseTool = async (toolName, input, askOptions) => {
-    const ask = toAsk(toolName, input, askOptions);
+    const ask = toAsk(toolName, input, { ...askOptions, signal: this.#withdrawal(askOptions.signal) });
     // The question may outlive this process: it is asked once another machine could continue from here.
     await this.#mirror?.holds(ask.toolUseId);
     const decision = await this.#listener.onRequest(ask);
@@ -182,6 +182,17 @@ export class AgentProcess {
     if (this.#ended) return new Promise<never>(() => undefined);
     return toPermissionResult(ask, decision);
   };
+
+  /** The SDK (0.3.325) also aborts questions of a process that died, which has not withdrawn them. */
+  #withdrawal(aborted: AbortSignal): AbortSignal {
+    const withdrawn = new AbortController();
+    const look = (): void => {
+      if (this.#child.isTalking) withdrawn.abort(aborted.reason);
+    };
+    if (aborted.aborted) look();
+    else aborted.addEventListener('abort', look, { once: true });
+    return withdrawn.signal;
+  }
 
   /** A result is passed on once another machine could continue from it. */
   async #mirrored(mirror: TranscriptMirror, message: SDKMessage): Promise<void> {

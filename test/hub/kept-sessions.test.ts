@@ -75,7 +75,7 @@ it('a wait goes on over a restart of the hub, and what only the process knows is
   const waited = h.ok(
     'claude_code_check',
     { action: 'wait', sessionId, waitMs: 60_000 },
-    { onprogress: (told) => progress.push(told.progress) },
+    { onProgress: ({ progress: told }) => progress.push(told) },
   );
   await eventually(() => progress.length > 0, { what: 'the wait has begun' });
   const { pid } = h.hub;
