@@ -4,7 +4,9 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
 import { sharedHarness } from '../harness/harness.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { writesPlan } from './asked-of-people.ts';
 import { auditedEntries } from './forms-support.ts';
@@ -18,6 +20,19 @@ const REPOSITORY = { git: true, settings: { permissions: { allow: ['Bash', 'Writ
 
 const shared = (): Promise<Harness> => sharedHarness({ ...REPOSITORY, era: 'modern', toolset: 'compact' });
 
+/** The result, once git has had the time that it needs on a busy machine. */
+function reported(h: Harness, sessionId: string): Promise<Json> {
+  const what = 'the work report is complete';
+  return eventually(
+    async () => {
+      const state = await h.waitUntilRest(sessionId);
+      const told = h.toolset === 'compact' ? state.result : state;
+      return told.work.incomplete === undefined && told;
+    },
+    { what },
+  );
+}
+
 const snapshotsOf = ({ stateDir }: Harness): string => join(stateDir, 'claude-code-mcp', 'snapshots');
 
 verifies('work.report', { eras: ['modern'] }, async (variant) => {
@@ -26,8 +41,7 @@ verifies('work.report', { eras: ['modern'] }, async (variant) => {
   const write = tool('Write', { file_path: join(h.project, 'new.txt'), content: 'one\ntwo\n' });
   h.model.on('work on it').reply(write, bash('echo three > moved.txt'), bash('make test'), text('All tests pass.'));
   const sessionId = await h.converse('work on it');
-  const done = await h.waitUntilRest(sessionId);
-  const { work } = variant.toolset === 'compact' ? done.result : done;
+  const { work } = await reported(h, sessionId);
   expect(work).toMatchObject({
     filesChanged: 2,
     insertions: 3,
@@ -86,8 +100,7 @@ verifies('work.attention', { eras: ['modern'] }, async (variant) => {
   for (const [claim, calls, expected] of cases) {
     h.model.on(`say ${claim}`).reply(...calls, text(claim));
     const sessionId = await h.converse(`say ${claim}`);
-    const answer = await h.waitUntilRest(sessionId);
-    const told = variant.toolset === 'compact' ? answer.result : answer;
+    const told = await reported(h, sessionId);
     expect(told).toMatchObject({ attention: expected, result: claim, work: { attention: expected } });
     // A reader meets the facts before the claim.
     expect(Object.keys(told).indexOf('attention')).toBeLessThan(Object.keys(told).indexOf('result'));

@@ -78,6 +78,7 @@ describe('the part of an output that says something', () => {
 
 test.each<[string, string, boolean, string]>([
   ['nothing', '', false, ''],
+  ['what Claude Code says instead of nothing', '(Bash completed with no output)', false, ''],
   ['a warning in a run that passes', 'warning: error handling\nTests:  3 passed, 3 total\n', false, 'Tests: 3 passed, 3 total'],
   ['a failure hidden by a pipe', 'FAILED t/test_a.py::test_b - assert 1 == 2\n1 failed in 0.1s\n', false, 'FAILED t/test_a.py::test_b - assert 1 == 2\n1 failed in 0.1s'],
   ['progress that overwrites itself', '10%\r50%\r100% done\n', false, '100% done'],

@@ -130,6 +130,7 @@ function linesOf(output: string): string[] {
       .replace(/\u001B\[[0-9;?]*[A-Za-z]/g, '')
       .replace(/^(Error: )?Exit code \d+\n/, '')
       .replace(/<\/?tool_use_error>/g, '')
+      .replace(/^\(\w+ completed with no output\)$/, '')
       .split(/\r?\n/)
       // A progress line overwrites itself; no pattern may search a line of megabytes.
       .map((line) => headAndTail(line.slice(line.lastIndexOf('\r') + 1)))
