@@ -74,11 +74,11 @@ function CurrentPage({ page: shown }: { page: Page }) {
     case 'inbox':
       return <InboxPage />;
     case 'sessions':
-      return <SessionsPage />;
+      return <SessionsPage query={shown.query} />;
     case 'session':
       return <SessionPage key={shown.id} tab={shown.tab} />;
     case 'audit':
-      return <AuditPage key={shown.session ?? ''} session={shown.session} />;
+      return <AuditPage query={shown.query} />;
     case 'tokens':
       return <TokensPage />;
     case 'new':

@@ -10,8 +10,10 @@ export interface AuditEntry {
   readonly time: string;
   readonly kind: AuditKind;
   readonly session?: string;
-  /** Who called, or whose session it is. */
+  /** Who called or decided; otherwise whose session it is. */
   readonly principal?: string;
+  /** Its display name. */
+  readonly name?: string;
   readonly who: AuditActor;
   readonly what: string;
   readonly outcome?: string;

@@ -3,13 +3,26 @@ import { escapeInvisible } from '../text/invisible.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { hasCode, rotatedName } from './audit-file.ts';
 
-export interface AuditQuery {
+/** What an entry must have; what is not given does not matter. */
+export interface AuditFilter {
   /** A session id or its beginning. */
   readonly session?: string | undefined;
+  /** The id or the name of whoever called or decided. */
+  readonly person?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly tool?: string | undefined;
+  /** What was decided: `allow`, `deny`. */
+  readonly decision?: string | undefined;
+  /** ISO times. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+export interface AuditQuery extends AuditFilter {
   /** How many of the newest entries; all without it. */
   readonly last?: number | undefined;
   /** Additional filter. */
-  readonly matches?: ((entry: AuditEntry) => boolean) | undefined;
+  readonly matches?: ((entry: AuditEntry) => boolean | Promise<boolean>) | undefined;
   /** Only older ones: after this many with this time. */
   readonly before?: { readonly time: string; readonly skip: number } | undefined;
 }
@@ -24,24 +37,47 @@ export interface AuditReading {
 /** Reads the log and its rotated files from the newest line back, no further than the query needs. */
 export async function readAudit(
   file: string,
-  { session, last = Number.POSITIVE_INFINITY, matches = () => true, before }: AuditQuery = {},
+  { last = Number.POSITIVE_INFINITY, matches = () => true, before, ...filter }: AuditQuery = {},
 ): Promise<AuditReading> {
   const newestFirst: AuditEntry[] = [];
   let unreadableLines = 0;
   let skipped = 0;
   const isPast = ({ time }: AuditEntry): boolean =>
     before === undefined || time < before.time || (time === before.time && ++skipped > before.skip);
-  const isWanted = (entry: AuditEntry): boolean =>
-    (session === undefined || entry.session?.startsWith(session) === true) && matches(entry) && isPast(entry);
+  const isWanted = async (entry: AuditEntry): Promise<boolean> =>
+    passes(entry, filter) && (await matches(entry)) && isPast(entry);
   if (last <= 0) return { entries: [], unreadableLines };
   for await (const line of linesOfAllFiles(file)) {
     if (line === '') continue;
     const entry = line === undefined ? undefined : parseEntry(line);
     if (entry === undefined) unreadableLines++;
-    else if (isWanted(entry)) newestFirst.push(entry);
-    if (newestFirst.length >= last) break;
+    else if (await isWanted(entry)) newestFirst.push(entry);
+    const isBefore = entry !== undefined && filter.since !== undefined && entry.time < filter.since;
+    if (newestFirst.length >= last || isBefore) break;
   }
   return { entries: newestFirst.reverse(), unreadableLines };
+}
+
+function passes({ session, principal, name, kind, what, outcome, time }: AuditEntry, filter: AuditFilter): boolean {
+  const { person, decision, since, until } = filter;
+  const isSame = (wanted: string | undefined, found: string | undefined): boolean =>
+    wanted === undefined || wanted.toLowerCase() === found?.toLowerCase();
+  return (
+    (filter.session === undefined || session?.startsWith(filter.session) === true) &&
+    (isSame(person, principal) || isSame(person, name)) &&
+    isSame(filter.kind, kind) &&
+    isSame(filter.tool, what) &&
+    (decision === undefined || (kind === 'decision' && isSame(decision, outcome))) &&
+    (since === undefined || time >= since) &&
+    (until === undefined || time <= until)
+  );
+}
+
+/** Whether these words occur anywhere in what the log says, ignoring case. */
+export function mentions(entry: AuditEntry, words: string): boolean {
+  const { session = '', principal = '', name = '', who, what, outcome = '', details } = entry;
+  const text = [session, principal, name, who, what, outcome, JSON.stringify(details ?? {})].join(' ');
+  return text.toLowerCase().includes(words.toLowerCase());
 }
 
 async function* linesOfAllFiles(file: string): AsyncGenerator<string | undefined> {
@@ -77,7 +113,7 @@ function isEntry(value: unknown): value is AuditEntry {
   );
 }
 
-const HEADING = ['time', 'session', 'who', 'kind', 'what', 'outcome', 'cost'];
+const HEADING = ['time', 'session', 'who', 'by', 'kind', 'what', 'outcome', 'cost'];
 const MAX_COLUMN_WIDTH = 60;
 
 /** The entries as aligned columns in local time, for people. */
@@ -91,12 +127,13 @@ export function formatAudit(entries: readonly AuditEntry[]): string {
   return rows.map((row) => `${aligned(row).trimEnd()}\n`).join('');
 }
 
-function rowOf({ time, session, who, kind, what, outcome, cost, dropped }: AuditEntry): string[] {
+function rowOf({ time, session, principal, name, who, kind, what, outcome, cost, dropped }: AuditEntry): string[] {
   const lost = dropped === undefined ? '' : ` (${dropped} entries before this one were lost)`;
   return [
     localTime(time),
     printable(session?.slice(0, 8) ?? '-'),
     printable(who),
+    printable(name ?? principal ?? '-'),
     printable(kind),
     printable(what),
     printable(outcome ?? '') + lost,

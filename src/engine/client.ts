@@ -339,7 +339,7 @@ export class EngineClient {
     if (session && request) use(session, request);
   }
 
-  record(entry: Omit<AuditRecord, 'who' | 'principal'>): void {
-    this.#engine.audit.record({ ...entry, who: 'caller', principal: this.principal.id });
+  record(entry: Omit<AuditRecord, 'who' | 'principal' | 'name'>): void {
+    this.#engine.audit.record({ ...entry, who: 'caller', principal: this.principal.id, name: this.principal.name });
   }
 }

@@ -190,8 +190,10 @@ export interface DiskSession {
 export interface AuditRecord {
   kind: AuditKind;
   session?: string;
-  /** Who called, or whose session it is. */
+  /** Who called or decided; otherwise whose session it is. */
   principal?: string;
+  /** Its display name. */
+  name?: string;
   who: AuditActor;
   what: string;
   outcome?: string;

@@ -1,7 +1,7 @@
 /** How the records of sessions and requests are stored, in both directions. */
 
 import type { Decision } from '../driver/permission-ask.ts';
-import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
+import { answersOf, type OpenRequest, type Outcome } from '../engine/requests/requests.ts';
 import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord, type SessionEvent } from '../schema/events.ts';
 import { SessionRecord } from '../schema/records.ts';
@@ -58,18 +58,21 @@ export function requestRow(sessionId: string, request: RequestRecord): Omit<Stor
 }
 
 export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequest): RequestRecord {
-  const { plan, said, cwd, edit, target, own, ...asked } = ask;
-  return RequestRecord.parse({ id, kind, ask: asked, plan, said, cwd, edit, target, own, createdAt, expiresAt });
+  const { plan, said, agent, cwd, edit, target, own, ...asked } = ask;
+  return RequestRecord.parse({ id, kind, ask: asked, plan, said, agent, cwd, edit, target, own, createdAt, expiresAt });
 }
 
 export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {
+  const ran = ranInstead(request, decision);
+  const answers = answersOf(request, decision);
   return {
     decision: decision.behavior,
     by: by ?? source,
     source,
     at: Math.trunc(at),
     ...(decision.behavior === 'deny' && { message: decision.message }),
-    ...(ranInstead(request, decision) && { inputChanged: true }),
+    ...(ran && { inputChanged: true, ran }),
+    ...(answers && { answers }),
     // For a process that has not heard of it when the hub ends.
     given: asJson(decision),
   };

@@ -1,14 +1,21 @@
 /** The audit log and tokens over `/api/v1`: see `api.ts`. */
 
 import { z } from 'zod';
-import { TOKEN_KINDS } from './enums.ts';
+import { TOKEN_KINDS, VERDICTS } from './enums.ts';
 import { apiRole, limit, time } from './api.ts';
 
 export const auditQuery = z.strictObject({
   /** A session id or its beginning. */
   session: z.string().max(200).optional(),
+  /** The id or the name of whoever called or decided. */
   principal: z.string().max(200).optional(),
   kind: z.string().max(50).optional(),
+  tool: z.string().max(200).optional(),
+  decision: z.enum(VERDICTS).optional(),
+  since: time.optional(),
+  until: time.optional(),
+  /** Matched anywhere in the entry, or in the command or file that a request was about. */
+  search: z.string().max(200).optional(),
   /** `next` from the previous page: older entries. */
   after: z.string().max(200).optional(),
   limit: limit(1000, 100),
@@ -18,8 +25,12 @@ export const apiAuditEntry = z.looseObject({
   kind: z.string(),
   session: z.string().optional(),
   principal: z.string().optional(),
+  /** Its display name. */
+  name: z.string().optional(),
   who: z.string(),
   what: z.string(),
+  /** The command, file or question that a request was about, while the hub still has it. */
+  target: z.string().optional(),
   outcome: z.string().optional(),
   cost: z.number().optional(),
   details: z.record(z.string(), z.unknown()).optional(),

@@ -96,6 +96,10 @@ export const requestOutcome = z.object({
   message: z.string().optional(),
   /** Something other than the requested input ran. */
   inputChanged: z.literal(true).optional(),
+  /** What ran instead. */
+  ran: toolInput.optional(),
+  /** To a question, by its text. */
+  answers: toolInput.optional(),
 });
 export type RequestOutcomeView = z.infer<typeof requestOutcome>;
 
@@ -154,6 +158,8 @@ export const apiRequest = action
   .omit({ expiresInMs: true, inputTruncated: true, inputChars: true, toolUseID: true })
   .extend({
     toolUseID: z.string().optional(),
+    /** What the sub-agent that asks was started for. */
+    agent: z.string().optional(),
     sessionId: z.string(),
     /** Of the session, so that an inbox needs no second call. */
     session: z.object({

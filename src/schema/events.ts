@@ -91,8 +91,10 @@ export const RequestRecord = z.object({
   kind: z.enum(REQUEST_KINDS),
   ask: AskRecord,
   plan: z.string().optional(),
-  /** What Claude said last before it asked, in one line. */
+  /** What the agent that asks said last before it asked, in one line. */
   said: z.string().optional(),
+  /** What the sub-agent that asks was started for; missing if Claude itself asks. */
+  agent: z.string().optional(),
   cwd: z.string().optional(),
   edit: editPlace.optional(),
   /** What the call would act on, if the request may outlive its process; compared as a whole. */
@@ -123,7 +125,13 @@ export const EventBody = z.discriminatedUnion('kind', [
     parentToolUseId: z.string().exactOptional(),
   }),
   /** What Claude Code was told, when it was. */
-  z.object({ kind: z.literal('prompt'), messageId: z.string(), text: z.string() }),
+  z.object({
+    kind: z.literal('prompt'),
+    messageId: z.string(),
+    text: z.string(),
+    /** How many characters at its beginning are the hub's own words. */
+    preamble: z.int().positive().exactOptional(),
+  }),
   /** Text that is being written. */
   z.object({ kind: z.literal('partial'), messageId: z.string().exactOptional(), text: z.string() }),
   z.object({
@@ -155,6 +163,8 @@ export const EventBody = z.discriminatedUnion('kind', [
     message: z.string().exactOptional(),
     /** What ran instead of what was requested. */
     input: JsonObject.exactOptional(),
+    /** Of a question, by its text. */
+    answers: JsonObject.exactOptional(),
   }),
   z.object({
     kind: z.literal('result'),

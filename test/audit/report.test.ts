@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/audit/audit-entry.ts';
-import { linesFromEnd, formatAudit, readAudit } from '../../src/audit/report.ts';
+import { linesFromEnd, formatAudit, readAudit, type AuditQuery } from '../../src/audit/report.ts';
 import { runAudit } from '../../src/audit/run-audit.ts';
 import { temporaryDirectory } from './audit-harness.ts';
 
@@ -68,6 +68,27 @@ describe('readAudit', () => {
     expect((await readAudit(file, { session: 'abxxxx', last: 5 })).entries.map(({ what }) => what)).toEqual(['b']);
   });
 
+  it('filters by person, tool, decision and time', async () => {
+    const at = (hour: number): string => new Date(Date.UTC(2026, 0, 2, hour)).toISOString();
+    const decided = { kind: 'decision', who: 'human' } as const;
+    const file = logWith(
+      lines(
+        entry('Bash', { ...decided, time: at(1), principal: 'token:t1', name: 'Anna', outcome: 'allow' }),
+        entry('Bash', { ...decided, time: at(2), principal: 'token:t2', name: 'Ben', outcome: 'deny' }),
+        entry('Edit', { ...decided, time: at(3), principal: 'token:t1', name: 'Anna', outcome: 'deny' }),
+        entry('Bash', { kind: 'request', who: 'claude', time: at(4), outcome: 'deny' }),
+      ),
+    );
+    const hours = async (query: AuditQuery): Promise<number[]> =>
+      (await readAudit(file, query)).entries.map(({ time }) => new Date(time).getUTCHours());
+    expect(await hours({ person: 'anna' })).toEqual([1, 3]);
+    expect(await hours({ person: 'token:t2' })).toEqual([2]);
+    expect(await hours({ tool: 'bash' })).toEqual([1, 2, 4]);
+    expect(await hours({ decision: 'deny' })).toEqual([2, 3]);
+    expect(await hours({ since: at(2), until: at(3) })).toEqual([2, 3]);
+    expect(await hours({ person: 'Anna', tool: 'Edit', decision: 'deny' })).toEqual([3]);
+  });
+
   it('counts unreadable lines', async () => {
     const file = logWith(
       `${lines(entry('a'))}{"time":"x"\n[]\n42\n\n{"time":1,"kind":"x","who":"y","what":"z"}\n${lines(entry('b'))}{"torn`,
@@ -90,13 +111,13 @@ describe('formatAudit', () => {
     const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
     const text = formatAudit([
       entry('claude_code', { time, session: '0123456789', outcome: 'running' }),
-      entry('Bash', { time, kind: 'decision', who: 'human', outcome: 'allow', cost: 0.5, dropped: 2 }),
+      entry('Bash', { time, kind: 'decision', who: 'human', name: 'Anna', outcome: 'allow', cost: 0.5, dropped: 2 }),
     ]);
     expect(text).toBe(
       [
-        'time                 session   who     kind       what         outcome                                      cost',
-        '2026-01-02 03:04:05  01234567  caller  tool_call  claude_code  running',
-        '2026-01-02 03:04:05  -         human   decision   Bash         allow (2 entries before this one were lost)  $0.5000',
+        'time                 session   who     by    kind       what         outcome                                      cost',
+        '2026-01-02 03:04:05  01234567  caller  -     tool_call  claude_code  running',
+        '2026-01-02 03:04:05  -         human   Anna  decision   Bash         allow (2 entries before this one were lost)  $0.5000',
         '',
       ].join('\n'),
     );

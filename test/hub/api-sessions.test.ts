@@ -71,7 +71,13 @@ test('a session runs from start to result, with its request answered by an appro
     .poll(() => reader.events.map(({ event }) => event))
     .toEqual(expect.arrayContaining(['live', 'session', 'event', 'request']));
   expect(hub.audit).toContainEqual(
-    expect.objectContaining({ kind: 'decision', session: id, details: { request: 'r1', by: 'paul' } }),
+    expect.objectContaining({
+      kind: 'decision',
+      session: id,
+      principal: 'paul',
+      name: 'paul',
+      details: { request: 'r1', by: 'paul' },
+    }),
   );
   const calls = hub.audit.filter(({ kind }) => kind === 'tool_call');
   expect(calls).toMatchObject([

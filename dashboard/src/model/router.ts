@@ -5,12 +5,15 @@ import { computed, signal } from '@preact/signals';
  */
 export type Page =
   | { readonly name: 'inbox' }
-  | { readonly name: 'sessions' }
+  | { readonly name: 'sessions'; readonly query: Query }
   | { readonly name: 'session'; readonly id: string; readonly tab: SessionTab }
   | { readonly name: 'new' }
-  | { readonly name: 'audit'; readonly session: string | undefined }
+  | { readonly name: 'audit'; readonly query: Query }
   | { readonly name: 'tokens' }
   | { readonly name: 'unknown' };
+
+/** What a list is searched and filtered by: part of the address, so that it survives a reload and can be passed on. */
+export type Query = Readonly<Record<string, string>>;
 
 export const SESSION_TABS = ['timeline', 'work', 'details'] as const;
 export type SessionTab = (typeof SESSION_TABS)[number];
@@ -23,12 +26,15 @@ addEventListener('hashchange', () => {
 export const page = computed<Page>(() => parse(fragment.value));
 
 export function parse(hash: string): Page {
-  const [name = '', id, tab] = hash.replace(/^#\/?/, '').split('/').map(decode);
+  const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?');
+  const [name = '', id, tab] = path.split('/').map(decode);
+  const query = Object.fromEntries(new URLSearchParams(search));
   if (name === '' || name === 'inbox' || name.startsWith('code=')) return { name: 'inbox' };
   if (name === 'sessions' && id)
     return { name: 'session', id, tab: SESSION_TABS.find((one) => one === tab) ?? 'timeline' };
-  if (name === 'sessions' || name === 'new' || name === 'tokens') return { name };
-  if (name === 'audit') return { name, session: id };
+  if (name === 'sessions') return { name, query };
+  if (name === 'new' || name === 'tokens') return { name };
+  if (name === 'audit') return { name, query: id ? { session: id, ...query } : query };
   return { name: 'unknown' };
 }
 
@@ -50,6 +56,14 @@ export const links = {
     `#/sessions/${encodeURIComponent(id)}${tab === undefined || tab === 'timeline' ? '' : `/${tab}`}`,
   auditOf: (id: string) => `#/audit/${encodeURIComponent(id)}`,
 };
+
+/** The page as it is, searched or filtered differently. Not a step back in the history. */
+export function filterBy(page: 'sessions' | 'audit', query: Query): void {
+  const filled = Object.entries(query).filter(([, value]) => value !== '');
+  const search = new URLSearchParams(filled).toString();
+  history.replaceState(history.state, '', `#/${page}${search === '' ? '' : `?${search}`}`);
+  fragment.value = location.hash;
+}
 
 export function go(link: string): void {
   location.hash = link;

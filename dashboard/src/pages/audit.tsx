@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApiAuditEntry } from '../../../src/schema/api-admin.ts';
 import { api, wordsOf } from '../api/client.ts';
-import { go, links } from '../model/router.ts';
+import { filterBy, links, type Query } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { Time } from '../parts/time.tsx';
@@ -24,49 +24,86 @@ type Loaded =
   | { readonly state: 'loaded'; readonly entries: readonly ApiAuditEntry[]; readonly next: string | undefined }
   | { readonly state: 'failed'; readonly why: string };
 
-export function AuditPage({ session }: { session: string | undefined }) {
+const TYPING_PAUSE_MS = 250;
+const FILTERS = ['search', 'principal', 'tool', 'decision', 'session', 'kind', 'since', 'until'] as const;
+type Filter = (typeof FILTERS)[number];
+
+export function AuditPage({ query }: { query: Query }) {
   const main = useRef<HTMLElement>(null);
-  const kind = useSignal<keyof typeof KINDS>('');
   const loaded = useSignal<Loaded>({ state: 'loading' });
-  const reading = useRef(false);
+  const latest = useRef(0);
   const read = async (before?: { entries: readonly ApiAuditEntry[]; next: string | undefined }) => {
-    if (reading.current) return;
-    reading.current = true;
-    const wanted = kind.value;
+    const mine = ++latest.current;
     try {
-      const { entries, next } = await api.audit({ session, kind: wanted, after: before?.next, limit: 200 });
-      if (wanted === kind.value)
+      const { entries, next } = await api.audit({ ...asked(query), after: before?.next, limit: 200 });
+      if (mine === latest.current)
         loaded.value = { state: 'loaded', entries: [...(before?.entries ?? []), ...entries], next };
     } catch (error) {
-      if (!before) loaded.value = { state: 'failed', why: wordsOf(error) };
-    } finally {
-      reading.current = false;
+      if (!before && mine === latest.current) loaded.value = { state: 'failed', why: wordsOf(error) };
     }
-    if (wanted !== kind.value) await read();
   };
-  useEffect(() => void read(), [session]);
+  const wanted = JSON.stringify(asked(query));
+  useEffect(() => {
+    const timer = setTimeout(() => void read(), latest.current === 0 ? 0 : TYPING_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [wanted]);
+  const set = (part: Partial<Record<Filter, string>>) => filterBy('audit', { ...query, ...part });
+  const field = (name: Filter, label: string, isDate = false) => {
+    const shared = {
+      value: query[name] ?? '',
+      spellcheck: false,
+      'data-slash': name === 'search' || undefined,
+      onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) => set({ [name]: currentTarget.value }),
+    };
+    return (
+      <label class="field">
+        <span>{label}</span>
+        {isDate ? <input type="date" {...shared} /> : <input type="search" {...shared} />}
+      </label>
+    );
+  };
+  const isFiltered = FILTERS.some((name) => (query[name] ?? '') !== '');
   const state = loaded.value;
   return (
     <main class="page audit" id="content" tabIndex={-1} ref={main}>
       <div class="page-header">
         <h1>Audit</h1>
-        <p class="quiet">{session === undefined ? 'Newest first' : `Of session ${shortId(session)}`}</p>
-        {session !== undefined && (
-          <button type="button" class="button small" onClick={() => go(links.audit)}>
-            Show all
-          </button>
-        )}
+        <p class="quiet">Newest first</p>
+        <button type="button" class="button small" hidden={!isFiltered} onClick={() => filterBy('audit', {})}>
+          Show all
+        </button>
       </div>
+      <search class="filters">
+        {field('search', 'Search')}
+        <details class="more" open={matchMedia('(min-width: 48rem)').matches || isFiltered}>
+          <summary>Filters</summary>
+          <div class="audit-filters">
+            {field('principal', 'Person')}
+            {field('tool', 'Tool')}
+            <label class="field">
+              <span>Decision</span>
+              <select
+                value={query['decision'] ?? ''}
+                onChange={({ currentTarget }) => set({ decision: currentTarget.value })}
+              >
+                <option value="">Any</option>
+                <option value="allow">Allowed</option>
+                <option value="deny">Denied</option>
+              </select>
+            </label>
+            {field('session', 'Session')}
+            {field('since', 'From', true)}
+            {field('until', 'To', true)}
+          </div>
+        </details>
+      </search>
       <div class="chips" role="group" aria-label="Kind">
         {(Object.keys(KINDS) as (keyof typeof KINDS)[]).map((name) => (
           <button
             type="button"
             class="chip"
-            aria-pressed={kind.value === name}
-            onClick={() => {
-              kind.value = name;
-              void read();
-            }}
+            aria-pressed={(query['kind'] ?? '') === name}
+            onClick={() => set({ kind: name })}
           >
             {KINDS[name]}
           </button>
@@ -95,9 +132,26 @@ export function AuditPage({ session }: { session: string | undefined }) {
   );
 }
 
+/** Whole days of this browser's calendar, as the API takes them. */
+function asked({ since, until, decision, ...query }: Query): Record<string, string> {
+  const day = (text: string, end: boolean) => {
+    const at = new Date(`${text}T${end ? '23:59:59.999' : '00:00:00'}`);
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+  };
+  const [from, to] = [day(since ?? '', false), day(until ?? '', true)];
+  return {
+    ...Object.fromEntries(Object.entries(query).filter(([name]) => FILTERS.includes(name as Filter))),
+    ...(decision === 'allow' || decision === 'deny' ? { decision } : {}),
+    ...(from !== undefined && { since: from }),
+    ...(to !== undefined && { until: to }),
+  };
+}
+
 function Entry({ entry }: { entry: ApiAuditEntry }) {
-  const { time, kind, session, principal, who, what, outcome, cost, details } = entry;
+  const { time, kind, session, principal, name = principal, who, what, target, outcome, cost, details } = entry;
   const more = Object.entries(details ?? {});
+  // Claude asks; whose session it is says the link. What a principal did or decided is said with its name.
+  const isTheirs = kind === 'decision' ? ['human', 'caller'].includes(who) : who !== 'claude' && who !== 'server';
   return (
     <div class="audit-row">
       <span class="quiet">
@@ -106,6 +160,14 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
       <span class="tag">{kind.replaceAll('_', ' ')}</span>
       <span class="audit-what">
         <Visible text={what} />
+        {target !== undefined && target !== '' && (
+          <>
+            {' '}
+            <span class="mono">
+              <Visible text={target} />
+            </span>
+          </>
+        )}
         {outcome !== undefined && (
           <>
             {' → '}
@@ -114,9 +176,17 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
             </strong>
           </>
         )}
+        {isTheirs && name !== undefined && (
+          <>
+            {' by '}
+            <a href={`${links.audit}?principal=${encodeURIComponent(name)}`} title={principal}>
+              <Visible text={name} />
+            </a>
+          </>
+        )}
       </span>
       <span class="quiet">
-        {principal === undefined ? who : `${principal} (${who})`}
+        {isTheirs && kind !== 'decision' ? '' : who}
         {session !== undefined && (
           <>
             {' · '}
@@ -131,7 +201,7 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
         <span class="audit-details quiet mono">
           <Visible
             text={more
-              .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+              .map(([label, value]) => `${label}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
               .join('  ')}
           />
         </span>

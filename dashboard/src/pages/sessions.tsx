@@ -2,7 +2,7 @@ import { effect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApiSession } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
-import { links } from '../model/router.ts';
+import { filterBy, links, type Query } from '../model/router.ts';
 import {
   hasMore,
   listState,
@@ -23,8 +23,14 @@ import { dollars, shortId } from '../text/words.ts';
 
 const TYPING_PAUSE_MS = 200;
 
-export function SessionsPage() {
+export function SessionsPage({ query }: { query: Query }) {
   const main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    search.value = query['search'] ?? '';
+    statusFilter.value = isFilter(query['status']) ? query['status'] : 'all';
+  }, [query['search'], query['status']]);
+  const filter = (words: string, status: StatusFilter) =>
+    filterBy('sessions', { search: words, status: status === 'all' ? '' : status });
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isFirst = true;
@@ -55,7 +61,7 @@ export function SessionsPage() {
             placeholder="Title, directory, owner or id"
             value={search.value}
             data-slash
-            onInput={({ currentTarget }) => (search.value = currentTarget.value)}
+            onInput={({ currentTarget }) => filter(currentTarget.value, statusFilter.value)}
           />
         </label>
         <div class="chips" role="group" aria-label="Status">
@@ -64,7 +70,7 @@ export function SessionsPage() {
               type="button"
               class="chip"
               aria-pressed={statusFilter.value === name}
-              onClick={() => (statusFilter.value = name)}
+              onClick={() => filter(search.value, name)}
             >
               {STATUS_FILTERS[name].label}
             </button>
@@ -102,6 +108,10 @@ export function SessionsPage() {
       )}
     </main>
   );
+}
+
+function isFilter(name: string | undefined): name is StatusFilter {
+  return name !== undefined && Object.hasOwn(STATUS_FILTERS, name);
 }
 
 function SessionRow({ session }: { session: ApiSession }) {

@@ -8,7 +8,7 @@ import { takeRequests } from '../model/inbox.ts';
 import { readingOf, type Left } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { shortcutsOn } from '../model/settings.ts';
-import { oneLine, shortId } from '../text/words.ts';
+import { isOutside, oneLine, shortId } from '../text/words.ts';
 import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
 import { InputPart, ReadingContext } from './part.tsx';
@@ -80,7 +80,6 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
                 <Visible text={request.session.cwd} />
               </span>{' '}
               · <Visible text={request.session.owner.name} />
-              {request.agentID !== undefined && ' · sub-agent'}
             </span>
           </p>
         )}
@@ -94,6 +93,16 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
           )}
         </p>
       </header>
+      {request.agentID !== undefined && (
+        <p class="quiet">
+          Asked by a sub-agent
+          {request.agent !== undefined && (
+            <>
+              : <Visible text={request.agent} />
+            </>
+          )}
+        </p>
+      )}
       {request.said !== undefined && request.said !== '' && (
         <div class="said">
           <Markdown text={request.said} />
@@ -112,7 +121,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
           <Visible text={request.decisionReason} />
         </p>
       )}
-      {request.blockedPath !== undefined && (
+      {request.blockedPath !== undefined && isOutside(request.blockedPath, request.cwd ?? request.session.cwd) && (
         <p class="quiet">
           Outside the working directory:{' '}
           <span class="mono">
@@ -122,7 +131,15 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
       )}
       <footer class="card-footer">
         {!isOpen ? (
-          <Outcome request={request} state={state} />
+          <>
+            <Outcome request={request} state={state} />
+            {request.outcome?.ran && (
+              <details class="asked-for">
+                <summary>What ran instead</summary>
+                <ToolInput toolName={request.toolName} input={request.outcome.ran} cwd={request.session.cwd} />
+              </details>
+            )}
+          </>
         ) : request.mayAnswer ? (
           <Decision request={request} state={state} left={reading.left.value} notice={notice.value} send={send} />
         ) : (
@@ -364,7 +381,7 @@ const SOURCES: Record<string, string> = {
 };
 
 export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; mine: boolean }) {
-  const { decision, by, source, at, message, inputChanged } = outcome;
+  const { decision, by, source, at, message, inputChanged, answers } = outcome;
   const itself = SOURCES[source];
   return (
     <>
@@ -379,6 +396,23 @@ export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; m
           </q>
         </>
       )}
+      <Answers answers={answers} />
+    </>
+  );
+}
+
+/** Which answer each question got. */
+export function Answers({ answers }: { answers: RequestOutcomeView['answers'] | undefined }) {
+  return (
+    <>
+      {Object.entries(answers ?? {}).map(([question, answer]) => (
+        <span class="given-answer">
+          <Visible text={question} />{' '}
+          <strong>
+            <Visible text={String(answer)} />
+          </strong>
+        </span>
+      ))}
     </>
   );
 }

@@ -1,16 +1,19 @@
-import type { Signal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
+import { api, newKey, wordsOf } from '../api/client.ts';
 import { answerState } from '../model/answers.ts';
 import { request } from '../model/inbox.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { duration, plural } from '../text/words.ts';
 import type { AgentResult } from '../../../src/schema/events.ts';
-import type { AskedRequest, Row, ToolCall } from '../timeline/timeline.ts';
+import { progressOf, type AskedRequest, type Progress, type Row, type ToolCall } from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
 import { Code, Visible } from './plain-text.tsx';
-import { OutcomeWords } from './request-card.tsx';
+import { Answers, OutcomeWords } from './request-card.tsx';
 import { RewindButton } from './rewind.tsx';
 import { Markdown } from './rich.tsx';
 import { Time } from './time.tsx';
@@ -61,7 +64,7 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
         </Folding>
       );
     case 'tool':
-      return <ToolRow level={level} call={item.call} shown={shown} cwd={detail.cwd} />;
+      return <ToolRow level={level} call={item.call} shown={shown} detail={detail} />;
     case 'request':
       return (
         <div class={level}>
@@ -71,6 +74,18 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
           </p>
           <Decided asked={item.request} />
         </div>
+      );
+    case 'aside':
+      return (
+        <Folding
+          class={`${level} thinking`}
+          open={shown.unfolded(item.key)}
+          summary={<span class="quiet">{item.title}</span>}
+        >
+          <div class="prompt-text quiet">
+            <Visible text={item.text} />
+          </div>
+        </Folding>
       );
     case 'result':
       return <ResultRow level={level} result={item.result} at={item.at} />;
@@ -103,24 +118,28 @@ function Folding({ open, ...props }: FoldingProps) {
   );
 }
 
-type Progress = 'waiting' | 'running' | 'done' | 'failed' | 'denied';
-
 const MARKS: Record<Progress, { readonly mark: string; readonly word: string }> = {
   waiting: { mark: '◆', word: 'waiting for an answer' },
   running: { mark: '▸', word: 'running' },
   done: { mark: '✓', word: 'done' },
   failed: { mark: '✕', word: 'failed' },
   denied: { mark: '⊘', word: 'denied' },
+  unfinished: { mark: '–', word: 'did not finish' },
+  repeated: { mark: '↻', word: 'made again below' },
+  lapsed: { mark: '!', word: 'allowed, but not carried out' },
 };
 
-function progressOf({ request, endedAt, failed }: ToolCall): Progress {
-  if (request?.outcome?.decision === 'deny') return 'denied';
-  if (endedAt !== undefined) return failed === true ? 'failed' : 'done';
-  return request && !request.outcome ? 'waiting' : 'running';
+interface ToolRowProps {
+  level: string;
+  call: ToolCall;
+  shown: SessionView;
+  detail: ApiSessionDetail;
 }
 
-function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; shown: SessionView; cwd: string }) {
-  const progress = progressOf(call);
+function ToolRow({ level, call, shown, detail }: ToolRowProps) {
+  const { cwd } = detail;
+  const rests = !(STATES_AT_WORK as readonly string[]).includes(detail.state) && (detail.backgroundTasks ?? 0) === 0;
+  const progress = progressOf(call, rests ? 'resting' : 'working');
   const { mark, word } = MARKS[progress];
   const took = call.endedAt === undefined ? '' : duration(call.endedAt - call.startedAt);
   return (
@@ -137,18 +156,26 @@ function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; s
               <Visible text={call.name} />
             </span>
             <span class="tool-summary mono">
-              <Visible text={toolSummary(call.name, call.input, cwd)} />
+              <Visible text={toolSummary(call.name, call.ran ?? call.input, cwd)} />
             </span>
             <span class="took quiet">{progress === 'done' || progress === 'failed' ? took : word}</span>
           </>
         }
       >
-        <ToolInput toolName={call.name} input={call.input} cwd={cwd} />
+        {call.ran && <p class="quiet">What ran, as changed by whoever allowed it:</p>}
+        <ToolInput toolName={call.name} input={call.ran ?? call.input} cwd={cwd} />
+        {call.ran && (
+          <details class="asked-for">
+            <summary>What Claude had asked for</summary>
+            <ToolInput toolName={call.name} input={call.input} cwd={cwd} />
+          </details>
+        )}
         {call.output !== undefined && call.output !== '' && (
           <Code text={call.output} label="Result" tone={call.failed === true ? 'problem' : 'output'} />
         )}
       </Folding>
       {call.request && <Decided asked={call.request} />}
+      {progress === 'lapsed' && <Lapsed call={call} detail={detail} />}
       {call.steps.length > 0 && (
         <button
           type="button"
@@ -161,6 +188,41 @@ function ToolRow({ level, call, shown, cwd }: { level: string; call: ToolCall; s
       )}
     </div>
   );
+}
+
+/** Nothing tells Claude to make the call after all, except a message. */
+function Lapsed({ call, detail }: { call: ToolCall; detail: ApiSessionDetail }) {
+  const state = useSignal<'none' | 'sent' | { readonly why: string }>('none');
+  const key = useRef(newKey());
+  const ask = () => {
+    state.value = 'sent';
+    api
+      .message(detail.sessionId, { prompt: againText(call), whenBusy: 'queue' }, key.current)
+      .catch((error: unknown) => {
+        state.value = { why: wordsOf(error) };
+      });
+  };
+  return (
+    <p class="note lapsed">
+      <strong>Allowed, but not carried out.</strong>{' '}
+      {detail.may.includes('message') && (
+        <button type="button" class="button small" disabled={state.value === 'sent'} onClick={ask}>
+          Ask again
+        </button>
+      )}{' '}
+      <span aria-live="polite">
+        {state.value === 'sent'
+          ? 'Claude was asked to make the call again.'
+          : typeof state.value === 'object'
+            ? state.value.why
+            : ''}
+      </span>
+    </p>
+  );
+}
+
+function againText({ name, input }: ToolCall): string {
+  return `Your call of ${name} was allowed, but not carried out, because your process had been stopped. If it is still needed, make it again with the same input:\n${JSON.stringify(input, null, 2)}`;
 }
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -182,7 +244,10 @@ function Decided({ asked }: { asked: AskedRequest }) {
     <p class="note quiet decided">
       {answer.step === 'late' && <strong>Too late. </strong>}
       {known ? (
-        <OutcomeWords outcome={known} mine={answer.step === 'confirmed'} />
+        <OutcomeWords
+          outcome={{ ...known, answers: known.answers ?? outcome?.answers }}
+          mine={answer.step === 'confirmed'}
+        />
       ) : (
         outcome && (
           <>
@@ -196,6 +261,7 @@ function Decided({ asked }: { asked: AskedRequest }) {
                 </q>
               </>
             )}
+            <Answers answers={outcome.answers} />
           </>
         )
       )}

@@ -61,6 +61,13 @@ export function pathWithin(path: string, directory: string): string {
   return path.startsWith(`${root}/`) || path.startsWith(`${root}\\`) ? path.slice(root.length + 1) : path;
 }
 
+/** Whether an absolute path is not below a directory. */
+export function isOutside(path: string, directory: string): boolean {
+  const within = pathWithin(path, directory);
+  const isBelow = within !== path && !within.split(/[\\/]/).includes('..');
+  return !isBelow && path !== directory.replace(/[\\/]+$/, '') && /^([\\/]|[a-z]:)/i.test(path);
+}
+
 export function oneLine(text: string, longest = 160): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length <= longest ? line : `${line.slice(0, longest - 1)}…`;

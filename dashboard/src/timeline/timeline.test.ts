@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventBody } from '../../../src/schema/events.ts';
-import { Timeline } from './timeline.ts';
+import { progressOf, Timeline, type Progress, type ToolCall } from './timeline.ts';
 
 function timelineOf(...bodies: EventBody[]): Timeline {
   const timeline = new Timeline();
@@ -67,7 +67,13 @@ test('a decision is shown on its call, with the input that ran instead', () => {
     input: { command: 'y' },
   });
   expect(items).toMatchObject([
-    { call: { input: { command: 'y' }, request: { outcome: { decision: 'allow', changed: true } } } },
+    {
+      call: {
+        input: { command: 'x' },
+        ran: { command: 'y' },
+        request: { outcome: { decision: 'allow', changed: true } },
+      },
+    },
   ]);
 });
 
@@ -81,4 +87,69 @@ test('an init event, which Claude Code repeats every turn, is shown only when it
     cwd: '/',
   };
   expect(timelineOf(init, init, { ...init, permissionMode: 'plan' }).items).toHaveLength(2);
+});
+
+const asks = (requestId: string, toolUseId: string): EventBody => ({
+  kind: 'permission_request',
+  request: {
+    id: requestId,
+    kind: 'permission',
+    ask: { requestId, toolUseId, toolName: 'Bash', input: { command: 'x' }, onceOnly: false },
+    createdAt: 0,
+  },
+});
+const allows = (requestId: string, toolUseId: string): EventBody => ({
+  kind: 'permission_result',
+  ...{ requestId, toolUseId, toolName: 'Bash', decision: 'allow', source: 'human' },
+});
+const ends: EventBody = {
+  kind: 'result',
+  subtype: 'success',
+  result: {
+    ...{ text: '', isError: false, interrupted: false, numTurns: 1, cumulativeCostUsd: 0, durationMs: 1 },
+    ...{ durationApiMs: 1, usage: {}, modelUsage: {}, permissionDenials: [] },
+  },
+};
+
+function progressIn({ items }: Timeline, session: 'working' | 'resting' = 'working'): Progress[] {
+  const callsIn = (of: typeof items): ToolCall[] =>
+    of.flatMap((item) => (item.kind === 'tool' ? [item.call, ...callsIn(item.call.steps)] : []));
+  return callsIn(items).map((call) => progressOf(call, session));
+}
+
+test.each<[what: string, events: EventBody[], expected: Progress[]]>([
+  ['runs until it has a result', [calls('t', 'Bash')], ['running']],
+  ['waits for an answer', [calls('t', 'Bash'), asks('r', 't')], ['waiting']],
+  ['does not run on after its turn', [calls('t', 'Bash'), ends], ['unfinished']],
+  [
+    'is not carried out if it was allowed too late',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't'), ends],
+    ['lapsed'],
+  ],
+  [
+    'is made again by the next process',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't'), calls('u', 'Bash'), returns('u', 'done'), ends],
+    ['repeated', 'done'],
+  ],
+  [
+    'of a background agent runs on',
+    [calls('a', 'Agent'), returns('a', 'started'), calls('t', 'Bash', 'a'), ends],
+    ['done', 'running'],
+  ],
+])('a call %s', (_what, events, expected) => {
+  expect(progressIn(timelineOf(...events))).toEqual(expected);
+});
+
+test('no call is shown as running in a session at rest', () => {
+  expect(progressIn(timelineOf(calls('t', 'Bash')), 'resting')).toEqual(['unfinished']);
+});
+
+test('what the hub and Claude Code put into the conversation is not shown as a prompt', () => {
+  const told: EventBody = { kind: 'prompt', messageId: 'm', text: 'Decided: yes.\n\nGo on.', preamble: 15 };
+  const added = (text: string): EventBody => ({ kind: 'message', role: 'user', blocks: [{ kind: 'text', text }] });
+  expect(timelineOf(told, added('[Request interrupted by user]')).items).toMatchObject([
+    { kind: 'aside', text: 'Decided: yes.' },
+    { kind: 'prompt', text: 'Go on.' },
+    { kind: 'aside', title: 'Interrupted' },
+  ]);
 });

@@ -12,15 +12,26 @@ export type Item = { readonly key: string; readonly at: number } & (
   | { readonly kind: 'tool'; readonly call: ToolCall }
   | { readonly kind: 'request'; readonly request: AskedRequest }
   | { readonly kind: 'result'; readonly result: AgentResult }
+  /** What the hub or Claude Code itself put into the conversation: never a person's prompt. */
+  | { readonly kind: 'aside'; readonly title: string; readonly text: string }
   | { readonly kind: 'note'; readonly text: string; readonly isProblem: boolean }
 );
 
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  input: Fields;
+  /** As Claude made it. */
+  readonly input: Fields;
+  /** What ran instead, if whoever allowed it changed it. */
+  ran?: Fields;
   readonly startedAt: number;
   endedAt?: number;
+  /** The turn is over, and there is no result. */
+  cutOff?: boolean;
+  /** It was allowed while Claude Code was not running, and made again. */
+  repeated?: boolean;
+  /** The call that started the sub-agent that made this one. */
+  readonly parent: ToolCall | undefined;
   output?: string;
   failed?: boolean;
   request?: AskedRequest;
@@ -36,7 +47,25 @@ export interface AskedRequest {
     readonly source: string;
     readonly message?: string;
     readonly changed: boolean;
+    /** To a question, by its text. */
+    readonly answers?: Fields;
   };
+}
+
+export type Progress = 'waiting' | 'running' | 'done' | 'failed' | 'denied' | 'unfinished' | 'repeated' | 'lapsed';
+
+/** How far a call has got. Nothing runs in a session at rest, unless it left tasks in the background. */
+export function progressOf(
+  { request, endedAt, failed, cutOff, repeated }: ToolCall,
+  session: 'working' | 'resting',
+): Progress {
+  if (request?.outcome?.decision === 'deny') return 'denied';
+  if (endedAt !== undefined) return failed === true ? 'failed' : 'done';
+  if (repeated === true) return 'repeated';
+  const isOver = cutOff === true || session === 'resting';
+  if (request?.outcome) return isOver ? 'lapsed' : 'running';
+  if (isOver) return 'unfinished';
+  return request ? 'waiting' : 'running';
 }
 
 export interface Row {
@@ -51,6 +80,8 @@ export class Timeline {
   readonly items: Item[] = [];
   readonly #calls = new Map<string, ToolCall>();
   readonly #requests = new Map<string, AskedRequest>();
+  /** Calls without a result. */
+  readonly #open = new Set<ToolCall>();
   #unfinished: number | undefined;
   #setup = '';
 
@@ -61,8 +92,7 @@ export class Timeline {
       case 'message':
         return this.#message(key, at, body);
       case 'prompt':
-        this.items.push({ kind: 'prompt', key, at, text: body.text, messageId: body.messageId });
-        return;
+        return this.#prompt(key, at, body);
       case 'partial':
         return this.#partial(key, at, body.text);
       case 'permission_request':
@@ -71,8 +101,12 @@ export class Timeline {
         return this.#settled(key, at, body);
       case 'result':
         this.#unfinished = undefined;
+        this.#turnOver();
         this.items.push({ kind: 'result', key, at, result: body.result });
         return;
+      case 'error':
+        this.#turnOver();
+        break;
       case 'init': {
         const setup = `${body.model} ${body.permissionMode}`;
         // Claude Code repeats it at every turn.
@@ -100,37 +134,81 @@ export class Timeline {
     return rows;
   }
 
+  #prompt(key: string, at: number, { text, messageId, preamble = 0 }: Body<'prompt'>): void {
+    if (preamble > 0)
+      this.items.push({
+        kind: 'aside',
+        key: `${key}p`,
+        at,
+        title: 'The hub told Claude what was decided',
+        text: text.slice(0, preamble).trim(),
+      });
+    const own = text.slice(preamble).trim();
+    if (own !== '') this.items.push({ kind: 'prompt', key, at, text: preamble === 0 ? text : own, messageId });
+  }
+
+  /** Claude Code waits for its tools: what has no result by now never gets one. A background agent works on. */
+  #turnOver(): void {
+    for (const call of this.#open) {
+      if (call.parent !== undefined && !this.#open.has(call.parent)) continue;
+      call.cutOff = true;
+    }
+    for (const call of this.#open) if (call.cutOff === true) this.#open.delete(call);
+  }
+
   #message(key: string, at: number, { role, blocks, parentToolUseId }: Body<'message'>): void {
     const parent = parentToolUseId === undefined ? undefined : this.#calls.get(parentToolUseId);
     const into = parent?.steps ?? this.items;
     if (role === 'assistant' && into === this.items) this.#dropUnfinished();
     for (const [index, block] of blocks.entries()) {
-      const item = this.#block(`${key}.${index}`, at, block, role);
+      const item = this.#block(`${key}.${index}`, at, block, role, parent);
       if (item) into.push(item);
     }
   }
 
-  #block(key: string, at: number, block: MessageBlock, role: MessageRole): Item | undefined {
+  #block(
+    key: string,
+    at: number,
+    block: MessageBlock,
+    role: MessageRole,
+    parent: ToolCall | undefined,
+  ): Item | undefined {
     switch (block.kind) {
       case 'text':
         if (block.text.trim() === '') return undefined;
         return role === 'user'
-          ? { kind: 'prompt', key, at, text: block.text, messageId: undefined }
+          ? { kind: 'aside', key, at, title: asideTitle(block.text, parent), text: block.text }
           : { kind: 'text', key, at, text: block.text, unfinished: false };
       case 'thinking':
         return block.text.trim() === '' ? undefined : { kind: 'thinking', key, at, text: block.text };
       case 'tool_call': {
-        const call = { id: block.toolUseId, name: block.toolName, input: block.input, startedAt: at, steps: [] };
-        this.#calls.set(call.id, call);
+        const { toolUseId: id, toolName: name, input } = block;
+        const call: ToolCall = { id, name, input, startedAt: at, parent, steps: [] };
+        this.#markRepeated(call);
+        this.#calls.set(id, call);
+        this.#open.add(call);
         return { kind: 'tool', key, at, call };
       }
       case 'tool_result': {
         const call = this.#calls.get(block.toolUseId);
-        if (call) Object.assign(call, { endedAt: at, output: block.output, failed: block.isError });
+        if (!call) return undefined;
+        Object.assign(call, { endedAt: at, output: block.output, failed: block.isError });
+        this.#open.delete(call);
         return undefined;
       }
       case 'other':
         return { kind: 'note', key, at, text: `(${block.name})`, isProblem: false };
+    }
+  }
+
+  /** An allowed call that no process heard about is made again, with the same input, by the next one. */
+  #markRepeated({ name, input }: ToolCall): void {
+    for (const earlier of this.#open) {
+      if (earlier.name !== name || earlier.request?.outcome?.decision !== 'allow') continue;
+      if (!isSame(earlier.input, input)) continue;
+      earlier.repeated = true;
+      this.#open.delete(earlier);
+      return;
     }
   }
 
@@ -143,11 +221,15 @@ export class Timeline {
   }
 
   #settled(key: string, at: number, body: Body<'permission_result'>): void {
-    const { decision, source, message, input } = body;
-    const outcome = { decision, source, changed: input !== undefined, ...(message !== undefined && { message }) };
+    const { decision, source, message, input, answers } = body;
+    const outcome = {
+      ...{ decision, source, changed: input !== undefined },
+      ...(message !== undefined && { message }),
+      ...(answers && { answers }),
+    };
     const request = this.#requests.get(body.requestId);
     const call = this.#calls.get(body.toolUseId);
-    if (call && input) call.input = input;
+    if (call && input) call.ran = input;
     if (request) request.outcome = outcome;
     else if (call) call.request = { id: body.requestId, toolName: body.toolName, outcome };
     else
@@ -169,4 +251,29 @@ export class Timeline {
     if (this.#unfinished !== undefined) this.items.splice(this.#unfinished, 1);
     this.#unfinished = undefined;
   }
+}
+
+/** Claude Code's own words, by how they begin (2.1.325). */
+const ASIDES: readonly (readonly [beginning: string, title: string])[] = [
+  ['[Request interrupted by user', 'Interrupted'],
+  ['This session is being continued from a previous conversation', 'Summary of the conversation so far'],
+];
+
+function asideTitle(text: string, parent: ToolCall | undefined): string {
+  if (parent) return 'What the sub-agent was told';
+  return ASIDES.find(([beginning]) => text.startsWith(beginning))?.[1] ?? 'Claude Code added this';
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, item]) => [name, sorted(item)]),
+  );
 }

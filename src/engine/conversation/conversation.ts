@@ -217,12 +217,12 @@ export class Conversation {
   }
 
   /** Settles one request. Throws if it was already settled. */
-  decide(requestId: string, decision: Decision, source: Source, by?: string): void {
+  decide(requestId: string, decision: Decision, source: Source, by?: { id: string; name: string }): void {
     const isOwn = this.requests.find(requestId)?.own !== undefined;
     const stops = decision.behavior === 'deny' && decision.interrupt === true && !isOwn;
     const detached = this.requests.isDetached(requestId);
     if (stops && !detached && this.requests.find(requestId)) this.#apply('interrupt');
-    if (!this.requests.settle(requestId, decision, source, by === undefined ? {} : { by }))
+    if (!this.requests.settle(requestId, decision, source, by && { by: by.id, byName: by.name }))
       throw requestNotFound(requestId);
     if (stops && detached) this.#stopDetached();
   }
@@ -254,7 +254,9 @@ export class Conversation {
     this.times.heard(this);
     const again = this.requests.reattach(ask);
     if (again) return again;
-    const lastText = this.#reports.speech.last;
+    const { speech } = this.#reports;
+    const lastText = speech.beforeCall(ask);
+    const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
     // Only an edit has anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
@@ -262,7 +264,7 @@ export class Conversation {
     const granted = this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
-    return this.#ask(ask, { lastText, edit, target });
+    return this.#ask(ask, { lastText, agent, edit, target });
   }
 
   /** The action that a person allowed and that is being carried out. */
@@ -329,8 +331,8 @@ export class Conversation {
 
   #taken(messageId: string): void {
     this.files?.messageTaken(messageId);
-    const text = this.outbox.textOf(messageId);
-    if (text !== undefined) this.#append({ kind: 'prompt', messageId, text });
+    const message = this.outbox.find(messageId);
+    if (message) this.#append({ kind: 'prompt', messageId, ...message });
   }
 
   #react(signal: AgentSignal): void {

@@ -4,6 +4,8 @@ import type { SessionEvent } from '../../schema/events.ts';
 export interface Message {
   readonly id: string;
   readonly text: string;
+  /** How many characters at its beginning are the hub's own words. */
+  readonly preamble?: number;
 }
 
 type Stage = 'sent' | 'queued' | 'started';
@@ -11,7 +13,7 @@ type Stage = 'sent' | 'queued' | 'started';
 /** What was said to Claude Code and how far it got: no message may vanish silently. */
 export class Outbox {
   /** Messages whose processing has not been reported as ended. */
-  readonly #messages = new Map<string, { text: string; stage: Stage }>();
+  readonly #messages = new Map<string, Omit<Message, 'id'> & { stage: Stage }>();
   /**
    * What was said since the last answer, even if Claude Code has accepted it: it may not have written it to the
    * transcript.
@@ -24,9 +26,9 @@ export class Outbox {
     this.#onDelivered = onDelivered;
   }
 
-  add({ id, text }: Message): void {
-    this.#unanswered.push({ id, text });
-    this.#messages.set(id, { text, stage: 'sent' });
+  add({ id, ...message }: Message): void {
+    this.#unanswered.push({ id, ...message });
+    this.#messages.set(id, { ...message, stage: 'sent' });
   }
 
   advance(id: string, stage: DeliveryState): void {
@@ -37,8 +39,9 @@ export class Outbox {
     else message.stage = stage;
   }
 
-  textOf(id: string): string | undefined {
-    return this.#messages.get(id)?.text;
+  find(id: string): Omit<Message, 'id'> | undefined {
+    const { stage: _stage, ...message } = this.#messages.get(id) ?? {};
+    return 'text' in message ? message : undefined;
   }
 
   /** Answered by a result. A Claude Code that does not say which ones has answered all of them. */

@@ -1,4 +1,4 @@
-import type { EventBody } from '../../schema/events.ts';
+import type { EventBody, MessageBody } from '../../schema/events.ts';
 
 /** What Claude said in a message, if it said anything. */
 export function assistantText(body: EventBody): string | undefined {
@@ -9,13 +9,24 @@ export function assistantText(body: EventBody): string | undefined {
   return said;
 }
 
-/** What Claude said last in this turn, and what it is writing. */
+/** What Claude and its sub-agents said last in this turn, and what Claude is writing. */
 export class Speech {
-  #last = '';
+  /** By the call that started the sub-agent; undefined for Claude itself. */
+  readonly #last = new Map<string | undefined, string>();
+  /** Calls of sub-agents, and the call that started each sub-agent. */
+  readonly #startedBy = new Map<string, string>();
   #unfinished = '';
 
-  get last(): string {
-    return this.#last;
+  /** What the agent that makes a call said last. */
+  beforeCall({ toolUseId, agentId }: { toolUseId: string; agentId?: string | undefined }): string {
+    const agent = this.startOf(toolUseId);
+    // Words of one agent must not pass for those of another.
+    return agentId !== undefined && agent === undefined ? '' : (this.#last.get(agent) ?? '');
+  }
+
+  /** The call that started the sub-agent which made this call. */
+  startOf(toolUseId: string): string | undefined {
+    return this.#startedBy.get(toolUseId);
   }
 
   get unfinished(): string {
@@ -23,7 +34,8 @@ export class Speech {
   }
 
   turnBegins(): void {
-    this.#last = '';
+    this.#last.clear();
+    this.#startedBy.clear();
   }
 
   turnEnds(): void {
@@ -38,8 +50,11 @@ export class Speech {
     this.#unfinished += text;
   }
 
-  messageEnds(body: EventBody): void {
-    this.#unfinished = '';
-    this.#last = assistantText(body) ?? this.#last;
+  messageEnds(body: MessageBody): void {
+    const { parentToolUseId: agent, blocks } = body;
+    if (agent === undefined) this.#unfinished = '';
+    else for (const block of blocks) if (block.kind === 'tool_call') this.#startedBy.set(block.toolUseId, agent);
+    const said = assistantText(body);
+    if (said !== undefined) this.#last.set(agent, said);
   }
 }

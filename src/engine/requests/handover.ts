@@ -3,12 +3,11 @@ import type { OpenRequest } from './requests.ts';
 import { summarizeTool } from '../conversation/tool-summary.ts';
 
 /** Claude Code (2.1.325) resumes with the call unanswered; this text replaces the answer. */
-export function handoverText(lines: readonly string[], undelivered: readonly string[] = []): string {
+export function handoverText(lines: readonly string[]): string {
   return [
     'Your process was stopped while you waited for an answer. These decisions were made in the meantime:',
     ...lines.map((line) => `- ${line}`),
     'Continue with the task from here.',
-    ...undelivered.map((text) => `\n${text}`),
   ].join('\n');
 }
 

@@ -7,7 +7,7 @@ import { later, msBetween, type Clock } from '../clock.ts';
 export type Source = DecisionSource;
 
 /** What a decider needs to know besides the call itself. */
-export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'cwd' | 'edit' | 'target' | 'own'>;
+export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'agent' | 'cwd' | 'edit' | 'target' | 'own'>;
 export type OwnRequest = NonNullable<RequestRecord['own']>;
 
 export interface OpenRequest extends RequestRecord {
@@ -21,8 +21,9 @@ export interface Outcome {
   source: Source;
   /** There was no process to hear it. */
   detached?: true;
-  /** The principal that decided, if one did. */
+  /** The principal that decided, if one did, and its display name. */
   by?: string;
+  byName?: string;
   /** Refused by the session's `disallowedTools`. */
   disallowed?: true;
   /** The same call had been allowed for the whole session. */
@@ -183,7 +184,7 @@ export class RequestBook {
     id: string,
     decision: Decision,
     source: Source,
-    more: Pick<Outcome, 'disallowed' | 'by' | 'always'> = {},
+    more: Pick<Outcome, 'disallowed' | 'by' | 'byName' | 'always'> = {},
   ): OpenRequest | undefined {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;
@@ -251,10 +252,12 @@ export function ownAsk({ action: { action }, input }: Proposal): PermissionAsk {
 
 /** How a request was settled, for the log. `ran`: what runs instead of what was requested. */
 export function settledEvent(
-  { id, ask }: OpenRequest,
+  request: OpenRequest,
   { decision, source }: Outcome,
   ran: Record<string, unknown> | undefined,
 ): EventBody {
+  const { id, ask } = request;
+  const answers = answersOf(request, decision);
   return {
     kind: 'permission_result',
     requestId: id,
@@ -264,7 +267,14 @@ export function settledEvent(
     source,
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ran && { input: ran }),
+    ...(answers && { answers }),
   };
+}
+
+/** What a question was answered, by its text. */
+export function answersOf({ kind }: RequestRecord, decision: Decision): Record<string, unknown> | undefined {
+  if (kind !== 'user_question' || decision.behavior === 'deny') return undefined;
+  return decision.updatedInput?.['answers'] as Record<string, unknown> | undefined;
 }
 
 /** An open request made from its record. */

@@ -17,7 +17,7 @@ const SAID_CHARS = 200;
 export class SessionRequests extends RequestBook {
   readonly #options: () => SessionOptions;
   /** Exact calls that are allowed from now on, and who allowed them. */
-  #always: Map<string, Pick<Outcome, 'source' | 'by'>> | undefined;
+  #always: Map<string, Pick<Outcome, 'source' | 'by' | 'byName'>> | undefined;
 
   constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
     super(clock, listener);
@@ -30,15 +30,16 @@ export class SessionRequests extends RequestBook {
     timeoutMs: number,
     context: {
       lastText: string;
+      agent?: string | undefined;
       edit?: EditPlace | undefined;
       target?: string | undefined;
       own?: OwnRequest;
     },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, edit, target, own } = context;
+    const { lastText, agent, edit, target, own } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
-    const decision = this.open(ask, timeoutMs, { plan, said, cwd: this.#options().cwd, edit, target, own });
+    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd: this.#options().cwd, edit, target, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;
@@ -47,8 +48,8 @@ export class SessionRequests extends RequestBook {
     const allowed = this.#always?.get(exactCall(ask.toolName, ask.input));
     // Claude Code may ask for another reason this time, one for which it offers no lasting permission.
     if (allowed && alwaysOffer(ask).kind === 'exact') {
-      const { source, by } = allowed;
-      this.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...(by !== undefined && { by }) });
+      const { source, ...by } = allowed;
+      this.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...by });
     }
     return { decision, request: this.find(ask.requestId) };
   }
@@ -70,7 +71,7 @@ export class SessionRequests extends RequestBook {
   }
 
   /** From now on the same call is allowed without asking anyone: the one that ran, if the answer changed it. */
-  allowAlways({ ask }: OpenRequest, decision: Decision, by: Pick<Outcome, 'source' | 'by'>): void {
+  allowAlways({ ask }: OpenRequest, decision: Decision, by: Pick<Outcome, 'source' | 'by' | 'byName'>): void {
     if (decision.behavior === 'deny' || alwaysOffer(ask).kind !== 'exact') return;
     this.#always ??= new Map();
     this.#always.set(exactCall(ask.toolName, decision.updatedInput ?? ask.input), by);

@@ -10,8 +10,9 @@ export async function sendPrompt(session: Session, text: string): Promise<void> 
   session.mobility.checkOwned();
   const { conversation, process } = session;
   const { lines } = conversation.decidedAway;
-  const whole = lines.length === 0 ? text : `${handoverText(lines)}\n\n${text}`;
-  const message = { id: randomUUID(), text: whole };
+  const preamble = lines.length === 0 ? '' : `${handoverText(lines)}\n\n`;
+  const own = preamble === '' ? {} : { preamble: preamble.length };
+  const message = { id: randomUUID(), text: preamble + text, ...own };
   const isFirst = session.state === 'starting';
   conversation.say(message);
   if (isFirst) session.work.turnBegins();
@@ -35,7 +36,9 @@ export async function handOver(session: Session): Promise<void> {
   const { decidedAway, outbox } = conversation;
   if ((session.state !== 'running' && !session.atRest) || decidedAway.lines.length === 0) return;
   const undelivered = outbox.takeUndelivered();
-  const message = { id: randomUUID(), text: handoverText(decidedAway.lines, undelivered) };
+  const preamble = handoverText(decidedAway.lines);
+  const text = [preamble, ...undelivered].join('\n\n');
+  const message = { id: randomUUID(), text, preamble: preamble.length };
   conversation.say(message);
   try {
     await session.process.settled();

@@ -49,7 +49,7 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source, by, always }: Outcome): void {
+  settled(session: Session, request: OpenRequest, { decision, source, by, byName, always }: Outcome): void {
     const ran = ranInstead(request, decision);
     const details = {
       request: request.id,
@@ -57,7 +57,8 @@ export class SessionTrail {
       ...(always && { always }),
       ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
     };
-    this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior);
+    const decider = by === undefined ? {} : { principal: by, ...(byName !== undefined && { name: byName }) };
+    this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior, decider);
   }
 
   /** What became of an action that a person had allowed. */
@@ -95,11 +96,14 @@ export class SessionTrail {
     what: string,
     details: Record<string, string | number | boolean>,
     outcome?: string,
+    decider: Pick<AuditRecord, 'principal' | 'name'> = {},
   ): void {
     const record: AuditRecord = {
       kind,
       session: session.id,
       principal: session.owner.id,
+      name: session.owner.name,
+      ...decider,
       who,
       what,
       ...(outcome !== undefined && { outcome }),

@@ -284,14 +284,14 @@ export class Session implements AskingSession {
       checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     this.decide(requestId, decision, source, by);
     if (answer.always === true)
-      this.conversation.requests.allowAlways(request, decision, { source, ...(by && { by: by.id }) });
+      this.conversation.requests.allowAlways(request, decision, { source, ...(by && { by: by.id, byName: by.name }) });
     return request;
   }
 
   /** Like `respond`, with a decision already made. Throws if the request is already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
     this.mobility.checkOwned();
-    this.conversation.decide(requestId, decision, source, by?.id);
+    this.conversation.decide(requestId, decision, source, by);
   }
 
   /** Opens a request about an action of the server's own, at rest or instead of the one under way. Returns its id. */

@@ -1,6 +1,8 @@
-import { readAudit, type AuditQuery } from '../../audit/report.ts';
+import { mentions, readAudit, type AuditQuery } from '../../audit/report.ts';
 import type { AuditEntry } from '../../audit/audit-entry.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
+import { defined } from '../../mcp/tools/fields.ts';
 import { apiMe, type ApiMe } from '../../schema/api.ts';
 import {
   auditPage,
@@ -16,10 +18,13 @@ import {
 import { parseDuration } from '../auth/tokens.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, mayOf, READERS } from './rights.ts';
-import { iso, tokenView } from './views.ts';
+import { iso, requestTarget, tokenView, type ViewContext } from './views.ts';
+
+/** Requests looked up for one page of the audit log. */
+const MAX_LOOKED_UP = 2_000;
 
 /** Who is calling, what was done, and who else has access. */
-export function adminRoutes(): ApiRoute[] {
+export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   return [
     defineRoute({
       method: 'GET',
@@ -46,19 +51,39 @@ export function adminRoutes(): ApiRoute[] {
       roles: READERS,
       query: auditQuery,
       answers: { 200: { description: 'A page of entries.', schema: auditPage } },
-      async run({ context: { settings }, query: { session, principal, kind, after, limit } }) {
+      async run({ context: { settings, store }, principal: reader, query }) {
+        const { principal: person, search = '', after, limit, ...filter } = query;
         if (settings.auditLog === 'off') throw new DomainError('UNAVAILABLE', 'The audit log is off.');
         const before = after === undefined ? undefined : fromCursor(after);
+        const { nameOf } = viewOf(reader);
+        const targets = new Map<string, Promise<string | undefined>>();
+        const targetOf = (entry: AuditEntry): Promise<string | undefined> => {
+          const id = String(entry.details?.['request'] ?? '');
+          if (id === '') return Promise.resolve(undefined);
+          const known = targets.get(id);
+          if (known || targets.size >= MAX_LOOKED_UP) return known ?? Promise.resolve(undefined);
+          const found = store.request(id).then((row) => row && requestTarget(row));
+          targets.set(id, found);
+          return found;
+        };
         const { entries } = await readAudit(settings.auditLog, {
-          session,
+          ...filter,
+          person,
           last: limit + 1,
-          matches: (entry) =>
-            (principal === undefined || entry.principal === principal) && (kind === undefined || entry.kind === kind),
+          matches: async (entry) =>
+            search === '' ||
+            mentions(entry, search) ||
+            (await targetOf(entry))?.toLowerCase().includes(search.toLowerCase()) === true,
           before,
         });
         const page = entries.toReversed().slice(0, limit);
         const json: AuditPage = {
-          entries: page.map((entry) => ({ ...entry })),
+          entries: await Promise.all(
+            page.map(async (entry) => {
+              const { principal, name = principal && (await nameOf(principal)) } = entry;
+              return { ...entry, ...defined({ name, target: await targetOf(entry) }) };
+            }),
+          ),
           ...(entries.length > limit && { next: toCursor(page, before) }),
         };
         return { status: 200, json };

@@ -22,7 +22,7 @@ export function apiRouteTable(viewOf: (principal: Principal) => ViewContext): Ap
     ...actionRoutes(viewOf),
     ...requestRoutes(viewOf),
     ...streamRoutes(viewOf),
-    ...adminRoutes(),
+    ...adminRoutes(viewOf),
   ];
 }
 

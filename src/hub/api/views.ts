@@ -142,6 +142,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
       agentID: ask['agentId'],
       cwd: ask['cwd'],
       said: ask['said'],
+      agent: ask['agent'],
     }),
     ...(row.kind === 'user_question' && { questions: input['questions'] }),
     ...(ask['own'] !== undefined && { asShown: true as const }),
@@ -171,6 +172,8 @@ export async function outcomeView(
     at: iso(at),
     ...texts({ message: more['message'] }),
     ...(more['inputChanged'] === true && { inputChanged: true as const }),
+    ...(isObject(more['ran']) && { ran: more['ran'] }),
+    ...(isObject(more['answers']) && { answers: more['answers'] }),
   };
 }
 
@@ -203,10 +206,20 @@ function summaryOf(kind: StoredRequest['kind'], toolName: string, input: Record<
   return what === '' ? toolName : `${toolName}: ${what}`;
 }
 
+/** What a request was about, without the name of its tool. */
+export function requestTarget({ kind, ask }: StoredRequest): string {
+  const { toolName = '', input = {} } = ask as ShownAsk;
+  return kind === 'user_question' ? questionTexts(input).join(' | ') : summarizeTool(toolName, input);
+}
+
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   const { text } = (content ?? {}) as { text?: unknown };
   return typeof text === 'string' ? text : JSON.stringify(content ?? '');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The values that are strings. */
