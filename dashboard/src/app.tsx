@@ -1,12 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { me, signIn } from './api/sign-in.ts';
-import { stream } from './model/hub.ts';
+import { stream, view } from './model/hub.ts';
 import { now } from './model/clock.ts';
 import { openCount } from './model/inbox.ts';
 import { go, links, page, type Page } from './model/router.ts';
 import { keysShown } from './model/settings.ts';
 import { exchange, signOut } from './model/sign-in-flow.ts';
 import { AuditPage } from './pages/audit.tsx';
+import { CostsPage } from './pages/costs.tsx';
 import { InboxPage } from './pages/inbox.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
 import { SessionPage } from './pages/session.tsx';
@@ -16,14 +17,15 @@ import { TokensPage } from './pages/tokens.tsx';
 import { Empty } from './parts/empty.tsx';
 import { AuditIcon, InboxIcon, PlusIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
 import { Shortcuts } from './parts/shortcuts.tsx';
-import { clockTime, exactTime } from './text/words.ts';
+import { clockTime, exactTime, oneLine, shortId } from './text/words.ts';
 
 export function App() {
   const signed = signIn.value.state === 'in' && exchange.value.state === 'idle';
   const open = signed ? openCount.value : 0;
+  const title = `${open > 0 ? `(${open}) ` : ''}${signed ? titleOf(page.value) : 'Sign in'} · Claude Code hub`;
   useEffect(() => {
-    document.title = `${open > 0 ? `(${open}) ` : ''}${signed ? titleOf(page.value) : 'Sign in'} · Claude Code hub`;
-  });
+    document.title = title;
+  }, [title]);
   const place = `${page.value.name} ${page.value.name === 'session' ? page.value.id : ''}`;
   const isFirst = useRef(true);
   useEffect(() => {
@@ -57,12 +59,15 @@ function skipToContent(event: Event): void {
 }
 
 function titleOf({ name }: Page): string {
+  const shown = view.value?.detail.value;
+  if (name === 'session' && shown) return oneLine(shown.title ?? `Session ${shortId(shown.sessionId)}`, 60);
   const titles = {
     inbox: 'Inbox',
     sessions: 'Sessions',
     session: 'Session',
     audit: 'Audit',
     tokens: 'Tokens',
+    costs: 'Costs',
     new: 'New session',
     unknown: 'Not found',
   };
@@ -81,6 +86,8 @@ function CurrentPage({ page: shown }: { page: Page }) {
       return <AuditPage query={shown.query} />;
     case 'tokens':
       return <TokensPage />;
+    case 'costs':
+      return <CostsPage />;
     case 'new':
       return <NewSessionPage />;
     case 'unknown':
@@ -115,7 +122,10 @@ function Navigation() {
           </span>
         )}
       </a>
-      <a href={links.sessions} aria-current={name === 'sessions' || name === 'session' ? 'page' : undefined}>
+      <a
+        href={links.sessions}
+        aria-current={name === 'sessions' || name === 'session' || name === 'costs' ? 'page' : undefined}
+      >
         <SessionsIcon />
         <span>Sessions</span>
       </a>

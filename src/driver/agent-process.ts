@@ -16,7 +16,8 @@ export interface AgentLaunch extends SpareTemplate {
   history:
     | { kind: 'new' }
     | { kind: 'resume'; at?: string | undefined }
-    | { kind: 'fork'; of: string; at?: string | undefined };
+    /** `through`: the last event of the original that the copy continues from. */
+    | { kind: 'fork'; of: string; at?: string | undefined; through?: number | undefined };
   /** For a session that another hub takes over when this one goes silent. */
   lease?: LaunchLease | undefined;
   /** For a session that another machine may have to continue. */

@@ -94,10 +94,10 @@ export class Engine {
     this.#actions = new OwnActions({
       clock: services.clock,
       stored: () => this.stored(),
-      perform: (session, action, since) =>
+      perform: (session, action, since, by) =>
         action.action === 'rewind'
           ? this.#rewinds.perform(session, action, since)
-          : this.work.perform(session, action, since),
+          : this.work.perform(session, action, since, by),
       checkCanBeDecided: (session) => this.approvals.checkCanBeDecided(session),
       ended: (session, last) => this.#trail.acted(session, last),
       debug: (line) => services.log('debug', line),

@@ -46,7 +46,13 @@ export const apiToken = z.object({
   name: z.string(),
   role: apiRole,
   attended: z.boolean(),
+  /** Of a sign-in: the browser and its system. */
+  device: z.string().optional(),
   createdAt: time,
+  /** Of a sign-in, to within a minute. */
+  lastUsedAt: time.optional(),
+  /** The one that this call was made with. */
+  current: z.literal(true).optional(),
   expiresAt: time.optional(),
   revokedAt: time.optional(),
   status: z.enum(['active', 'expired', 'revoked']),

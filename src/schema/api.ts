@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import {
   APPLY_MODES,
+  DIFF_SUBJECTS,
   FILE_STATUSES,
   PRINCIPAL_KINDS,
   REACHES,
@@ -58,11 +59,14 @@ export const apiMe = z.object({
 });
 export type ApiMe = z.infer<typeof apiMe>;
 
+/** For 30 days instead of 12 hours, on a device that only its owner uses. */
+const stay = z.boolean().optional();
 /** `POST /sign-in`: with the code of `hub open`, or with a token. Sets the cookie. */
 export const signInBody = z.union([
-  z.strictObject({ code: z.string().min(1).max(200) }),
-  z.strictObject({ token: z.string().min(1).max(500) }),
+  z.strictObject({ code: z.string().min(1).max(200), stay }),
+  z.strictObject({ token: z.string().min(1).max(500), stay }),
 ]);
+export type SignInBody = z.infer<typeof signInBody>;
 /** Without the key the cookie is useless: it goes into the `X-Claude-Code-Key` header of every call. */
 export const signInAnswer = z.object({ key: z.string(), principal: apiPrincipal, expiresAt: time });
 export type SignInAnswer = z.infer<typeof signInAnswer>;
@@ -131,6 +135,10 @@ export const apiSession = z.object({
   totalCostUsd: z.number(),
   /** It cost more than that, by an unknown amount. */
   costUnknown: z.literal(true).optional(),
+  /** What it has spent since then is not reported yet. */
+  costPending: z.literal(true).optional(),
+  /** The session it is a copy of, and the last event of it that it continues from. */
+  forkOf: z.object({ sessionId: z.string(), through: count.optional() }).optional(),
   model: z.string().optional(),
   permissionMode: permissionMode.optional(),
   backgroundTasks: count.optional(),
@@ -140,6 +148,8 @@ export const apiSession = z.object({
       path: z.string().optional(),
       branch: z.string().optional(),
       base: z.string().optional(),
+      /** The checkout that a worktree was made from. */
+      origin: z.string().optional(),
       state: z.string().optional(),
     })
     .optional(),
@@ -166,6 +176,7 @@ export const apiRequest = action
       title: z.string().optional(),
       cwd: z.string(),
       owner: z.object({ id: z.string(), name: z.string() }),
+      workspace: apiSession.shape.workspace,
     }),
     status: z.enum(['open', 'settled']),
     outcome: requestOutcome.optional(),
@@ -215,6 +226,17 @@ export const sessionsPage = z.object({
     .describe('ids of sessions that belong on this page, but whose stored form cannot be read'),
 });
 export type SessionsPage = z.infer<typeof sessionsPage>;
+
+/** What the sessions that the hub still has have cost, by day, project and owner; most first, days newest first. */
+export const costsAnswer = z.object({
+  totalUsd: z.number(),
+  days: z.array(z.object({ day: z.string(), costUsd: z.number() })),
+  projects: z.array(z.object({ directory: z.string(), costUsd: z.number(), sessions: count })),
+  owners: z.array(z.object({ id: z.string(), name: z.string(), costUsd: z.number(), sessions: count })),
+  /** Sessions that cost more, by an unknown amount. */
+  unknown: count,
+});
+export type CostsAnswer = z.infer<typeof costsAnswer>;
 
 const prompt = z.string().min(1).max(1_000_000);
 
@@ -336,6 +358,8 @@ export const eventsPage = z.object({
 export type EventsPage = z.infer<typeof eventsPage>;
 
 export const diffQuery = z.strictObject({
+  /** `applied`: what the last apply changed. */
+  of: z.enum(DIFF_SUBJECTS).default('open'),
   offset: z.coerce.number().int().min(0).default(0),
   maxBytes: limit(1_000_000, 200_000),
 });
@@ -359,6 +383,17 @@ export const diffAnswer = z.object({
   diff: z.string(),
   totalBytes: count,
   nextOffset: count.optional(),
+  /** The last work that was applied. */
+  applied: z
+    .object({
+      at: time,
+      mode: z.enum(APPLY_MODES),
+      commit: z.string().optional(),
+      branch: z.string().optional(),
+      checkout: z.string().optional(),
+      by: z.string().optional(),
+    })
+    .optional(),
 });
 export type DiffAnswer = z.infer<typeof diffAnswer>;
 

@@ -1,7 +1,7 @@
 /** Everything that can be asked of a session, as data: what tools, API and other hubs send, and what the queue stores. */
 
 import { z } from 'zod';
-import { APPLY_MODES, VERDICTS, WHEN_BUSY } from './enums.ts';
+import { APPLY_MODES, DIFF_SUBJECTS, VERDICTS, WHEN_BUSY } from './enums.ts';
 import { permissionUpdate, permissionMode, sessionOptions } from './session-options.ts';
 
 /** One answer to one question: a label, free text, or several labels. */
@@ -73,7 +73,14 @@ export const Command = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('interrupt'), sessionId }),
   z.object({ kind: z.literal('cancel'), sessionId }),
   z.object({ kind: z.literal('rewind'), sessionId, toUserMessage: z.string(), dryRun: z.boolean() }),
-  z.object({ kind: z.literal('diff'), sessionId, maxBytes: z.number(), offset: z.number() }),
+  z.object({
+    kind: z.literal('diff'),
+    sessionId,
+    maxBytes: z.number(),
+    offset: z.number(),
+    /** `applied`: what the last `apply` changed. If given, the answer also says what that was. */
+    of: z.enum(DIFF_SUBJECTS).optional(),
+  }),
   z.object({
     kind: z.literal('apply'),
     sessionId,

@@ -78,6 +78,9 @@ export type FileStatus = (typeof FILE_STATUSES)[number];
 export const APPLY_MODES = ['merge', 'squash', 'patch'] as const;
 export type ApplyMode = (typeof APPLY_MODES)[number];
 
+/** The work of a session that is not applied yet, or the work that was applied last. */
+export const DIFF_SUBJECTS = ['open', 'applied'] as const;
+
 /** What a status covers: since the last message, or from the oldest event kept. */
 export const STATUS_SPANS = ['last', 'all'] as const;
 export type StatusSpan = (typeof STATUS_SPANS)[number];

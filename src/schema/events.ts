@@ -190,7 +190,16 @@ export const EventBody = z.discriminatedUnion('kind', [
     lines: z.object({ insertions: z.number(), deletions: z.number() }).exactOptional(),
   }),
   /** What became of the work of a session. */
-  z.object({ kind: z.literal(['apply', 'discard']), outcome: z.string() }),
+  z.object({
+    kind: z.literal('apply'),
+    outcome: z.string(),
+    branch: z.string().exactOptional(),
+    commit: z.string().exactOptional(),
+    checkout: z.string().exactOptional(),
+    /** Who asked for it or allowed it, by name. */
+    by: z.string().exactOptional(),
+  }),
+  z.object({ kind: z.literal('discard'), outcome: z.string() }),
   /** Anything else that Claude Code reports. */
   z.object({ kind: z.literal('notice'), name: z.string(), text: z.string().exactOptional() }),
 ]);

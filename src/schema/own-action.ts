@@ -40,6 +40,8 @@ export const ActionUnderWay = z.object({
   action: OwnAction,
   /** The session's state once it is done: what it was before. */
   backTo: z.enum(RESTS_AS),
+  /** Who allowed it, by name. */
+  by: z.string().optional(),
 });
 export type ActionUnderWay = z.infer<typeof ActionUnderWay>;
 

@@ -35,7 +35,13 @@ export const turnRecord = z.object({
 const sessionOrigin = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('new') }),
   z.object({ kind: z.literal('resume'), at: z.string().optional() }),
-  z.object({ kind: z.literal('fork'), of: z.string(), at: z.string().optional() }),
+  z.object({
+    kind: z.literal('fork'),
+    of: z.string(),
+    at: z.string().optional(),
+    /** The last event of the original that the copy continues from. */
+    through: z.int().nonnegative().optional(),
+  }),
 ]);
 
 /** What the session cost, and what its last call did. */
@@ -51,6 +57,8 @@ const totalsRecord = z.object({
   spending: z.literal(true).exactOptional(),
   /** Some of the cost can never be known. */
   lost: z.literal(true).exactOptional(),
+  /** What was reported on each day of the machine's calendar. */
+  days: z.record(z.string(), z.number()).exactOptional(),
   /** Of the last call. */
   call: z.object({
     results: z.number(),
@@ -65,7 +73,14 @@ export type TotalsRecord = z.infer<typeof totalsRecord>;
 
 const workspaceRecord = z.discriminatedUnion('type', [
   z.object({ type: z.literal('directory') }),
-  z.object({ type: z.literal('worktree'), path: z.string(), branch: z.string(), base: z.string() }),
+  z.object({
+    type: z.literal('worktree'),
+    path: z.string(),
+    branch: z.string(),
+    base: z.string(),
+    /** The checkout that it was made from. */
+    origin: z.string().optional(),
+  }),
 ]);
 
 export const SessionRecord = z.object({

@@ -140,6 +140,8 @@ export const StoredToken = z.object({
   hash: StoreId,
   role: z.enum(ROLES),
   attended: z.boolean(),
+  /** Of a sign-in: the browser and its system. */
+  device: Text.optional(),
   createdAt: Time,
   expiresAt: Time.optional(),
   revokedAt: Time.optional(),

@@ -28,7 +28,24 @@ const applyJournal = z.object({
   from: z.string(),
   to: z.string(),
   work: z.string(),
+  /** Who asked for it, by name. */
+  by: z.string().optional(),
 });
+
+/** The last `apply` that was carried out. */
+export const appliedWork = z.object({
+  at: z.string(),
+  mode: z.enum(APPLY_MODES),
+  /** Where the work is now: a commit on a branch, or uncommitted in a checkout. */
+  commit: z.string().optional(),
+  branch: z.string().optional(),
+  checkout: z.string().optional(),
+  by: z.string().optional(),
+  /** What it changed there: two commits or trees. */
+  from: z.string(),
+  to: z.string(),
+});
+export type AppliedWork = z.infer<typeof appliedWork>;
 
 const discardJournal = z.object({
   operation: z.literal('discard'),
@@ -57,6 +74,7 @@ export const worktreeRecord = z.object({
   state: z.enum(['creating', 'ready', 'removed']),
   pinned: pinnedSettings,
   journal: z.union([applyJournal, discardJournal]).optional(),
+  applied: appliedWork.optional(),
 });
 
 export type WorktreeRecord = z.infer<typeof worktreeRecord>;

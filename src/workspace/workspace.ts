@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../errors/errors.ts';
-import type { WorktreeRecord } from '../schema/worktree-record.ts';
+import type { AppliedWork, WorktreeRecord } from '../schema/worktree-record.ts';
 import {
   applyApproved,
   applyWork,
@@ -127,7 +127,10 @@ export interface Workspace {
     options: ApplyOptions & { readonly commit?: string },
     page: PageOptions,
   ): Promise<(PlannedApply & { readonly diff: DiffPage }) | Exclude<ApplyOutcome, { outcome: 'applied' }>>;
-  applyApproved(approved: ApprovedApply): Promise<ApplyOutcome | 'moved'>;
+  applyApproved(approved: ApprovedApply & Pick<ApplyOptions, 'by'>): Promise<ApplyOutcome | 'moved'>;
+  /** The last work that was applied from here, if any. */
+  lastApplied(): Promise<AppliedWork | undefined>;
+  appliedDiff(applied: AppliedWork, page: PageOptions): Promise<DiffPage>;
   /** Commits the work and shows what `discardApproved` would remove. */
   planDiscard(): Promise<PlannedDiscard>;
   discardApproved(approved: ApprovedDiscard): Promise<DiscardOutcome | 'moved'>;
@@ -318,6 +321,11 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
       return { ...planned, diff: await diffPage(seal, comparison, page) };
     },
     applyApproved: (approved) => withRecord(host, id, (record) => applyApproved(host, record, approved)),
+    lastApplied: async () => (await current()).applied,
+    async appliedDiff({ from, to }, page) {
+      const seal = sealOf(host, await current());
+      return diffPage(seal, await compareSnapshots(seal, snapshotOfTree(from), snapshotOfTree(to)), page);
+    },
     planDiscard: () => withRecord(host, id, (record) => planDiscard(host, record)),
     discardApproved: (approved) => withRecord(host, id, (record) => discardApproved(host, record, approved)),
     checkDiscardable: () => withRecord(host, id, (record) => checkDiscardable(host, record)),
@@ -385,6 +393,8 @@ const WITHOUT_WORKTREE = {
   apply: withoutWorktree('apply'),
   planApply: withoutWorktree('apply'),
   applyApproved: withoutWorktree('apply'),
+  lastApplied: async () => undefined,
+  appliedDiff: withoutWorktree('apply'),
   checkDiscardable: withoutWorktree('discard'),
   planDiscard: withoutWorktree('discard'),
   discard: withoutWorktree('discard'),

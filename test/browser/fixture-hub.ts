@@ -127,6 +127,14 @@ export class FixtureHub {
     }
     if (root === 'events') return 'stream';
     if (root === 'me') return ok(data.me);
+    if (root === 'costs')
+      return ok({
+        totalUsd: 1.5,
+        days: [{ day: '2026-11-18', costUsd: 1.5 }],
+        projects: [{ directory: '/home/anna/shop', costUsd: 1.5, sessions: 2 }],
+        owners: [{ id: 'local', name: 'local', costUsd: 1.5, sessions: 2 }],
+        unknown: 1,
+      });
     if (root === 'audit') return ok({ entries: data.audit });
     if (root === 'tokens') {
       return call.method === 'GET'

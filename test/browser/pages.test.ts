@@ -10,6 +10,7 @@ import { AT_REST, SESSION, SESSION_ID, show, usePages } from './page-world.ts';
 import { answers } from './pages/answers.ts';
 import { content } from './pages/content.ts';
 import { lists } from './pages/lists.ts';
+import { timeline } from './pages/timeline.ts';
 import { unseen } from './pages/unseen.ts';
 
 /** The dashboard over a fixture hub. Tests with the real hub are in journeys.test.ts. */
@@ -26,6 +27,7 @@ describe('every page', () => {
     [`${AT_REST}/details`, 'text=Options'],
     ['#/audit', 'text=claude_code'],
     ['#/tokens', 'text=old laptop'],
+    ['#/costs', 'text=By project'],
     ['#/new', 'text=Start session'],
     ['#/nowhere', 'text=There is no such page'],
   ];
@@ -119,3 +121,4 @@ describe('answers', answers);
 describe('content', content);
 describe('what was not shown', unseen);
 describe('lists', lists);
+describe('the timeline', timeline);

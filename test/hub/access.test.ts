@@ -63,6 +63,7 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   },
   'GET /api/v1/events': { who: ALL, status: 200 },
   'GET /api/v1/me': { who: ALL, status: 200 },
+  'GET /api/v1/costs': { who: ALL, status: 200 },
   'GET /api/v1/audit': { who: READS_ALL, status: 200 },
   'GET /api/v1/tokens': { who: ADMINISTERS, status: 200 },
   'POST /api/v1/tokens': { who: ADMINISTERS, status: 201, body: { name: 'new', role: 'viewer' } },

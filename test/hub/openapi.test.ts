@@ -89,6 +89,7 @@ test('a client driven only by the document can call every operation except sign-
     getRequest: () => call('getRequest', { requestId: 'r1' }),
     answerRequest: () => call('answerRequest', { requestId: 'r1' }, { decision: 'allow' }),
     getMe: () => call('getMe'),
+    getCosts: () => call('getCosts'),
     listAudit: () => call('listAudit'),
     listTokens: () => call('listTokens'),
     createToken: () => Promise.resolve(),

@@ -6,6 +6,7 @@ import type {
   ApiSessionDetail,
   ApplyAnswer,
   ApplyBody,
+  CostsAnswer,
   DiffAnswer,
   DiscardAnswer,
   DiscardBody,
@@ -18,6 +19,7 @@ import type {
   RewindBody,
   SessionsPage,
   SignInAnswer,
+  SignInBody,
   StartBody,
   StopAnswer,
   TurnAnswer,
@@ -119,7 +121,7 @@ function refusal(status: number, answer: unknown): CallFailure {
 const of = (sessionId: string) => `sessions/${encodeURIComponent(sessionId)}`;
 
 export const api = {
-  exchange: (body: { code: string } | { token: string }) => call<SignInAnswer>('POST', 'sign-in', { body }),
+  exchange: (body: SignInBody) => call<SignInAnswer>('POST', 'sign-in', { body }),
   signOut: () => call('DELETE', 'sign-in'),
   me: () => call<ApiMe>('GET', 'me'),
 
@@ -130,6 +132,7 @@ export const api = {
   requests: (query: Query) => call<RequestsPage>('GET', 'requests', { query }),
   audit: (query: Query) => call<AuditPage>('GET', 'audit', { query }),
   tokens: () => call<TokensAnswer>('GET', 'tokens'),
+  costs: () => call<CostsAnswer>('GET', 'costs'),
 
   start: (body: StartBody, idempotencyKey: string) => call<TurnAnswer>('POST', 'sessions', { body, idempotencyKey }),
   message: (id: string, body: MessageBody, idempotencyKey: string) =>

@@ -10,6 +10,7 @@ export type Page =
   | { readonly name: 'new' }
   | { readonly name: 'audit'; readonly query: Query }
   | { readonly name: 'tokens' }
+  | { readonly name: 'costs' }
   | { readonly name: 'unknown' };
 
 /** What a list is searched and filtered by: part of the address, so that it survives a reload and can be passed on. */
@@ -33,7 +34,7 @@ export function parse(hash: string): Page {
   if (name === 'sessions' && id)
     return { name: 'session', id, tab: SESSION_TABS.find((one) => one === tab) ?? 'timeline' };
   if (name === 'sessions') return { name, query };
-  if (name === 'new' || name === 'tokens') return { name };
+  if (name === 'new' || name === 'tokens' || name === 'costs') return { name };
   if (name === 'audit') return { name, query: id ? { session: id, ...query } : query };
   return { name: 'unknown' };
 }
@@ -50,6 +51,7 @@ export const links = {
   inbox: '#/',
   sessions: '#/sessions',
   audit: '#/audit',
+  costs: '#/costs',
   tokens: '#/tokens',
   new: '#/new',
   session: (id: string, tab?: SessionTab) =>

@@ -11,6 +11,11 @@ const PAGE = 1000;
 export type ViewState =
   { readonly state: 'loading' | 'shown' | 'missing' } | { readonly state: 'failed'; readonly why: string };
 
+export type Inherited =
+  | { readonly state: 'none' | 'loading' }
+  | { readonly state: 'shown'; readonly title: string; readonly timeline: Timeline }
+  | { readonly state: 'failed'; readonly why: string };
+
 /**
  * One session as its page shows it: loaded from its end, kept up to date by the stream, repaired where that left a gap.
  */
@@ -23,6 +28,8 @@ export class SessionView {
   /** Ids below this one have not been read. */
   readonly readFrom = signal(1);
   readonly droppedThrough = signal(0);
+  /** What a copy has of its original, once somebody wants to see it. */
+  readonly inherited = signal<Inherited>({ state: 'none' });
   timeline = new Timeline();
   #events: ApiEvent[] = [];
   #reading: Promise<void> | undefined;
@@ -121,6 +128,25 @@ export class SessionView {
     if (this.#readsBack) return;
     this.#readsBack = true;
     void this.#readBack().finally(() => (this.#readsBack = false));
+  }
+
+  async readInherited(): Promise<void> {
+    const { sessionId, through = Infinity } = this.detail.value?.forkOf ?? {};
+    if (sessionId === undefined) return;
+    this.inherited.value = { state: 'loading' };
+    try {
+      const { title = '' } = await api.session(sessionId);
+      const timeline = new Timeline();
+      for (let after = 0, more = true; more;) {
+        const page = await api.events(sessionId, { after, limit: PAGE });
+        for (const event of page.events) if (event.id <= through) timeline.add(event);
+        after = page.events.at(-1)?.id ?? page.lastId;
+        more = page.events.length > 0 && after < Math.min(page.lastId, through);
+      }
+      this.inherited.value = { state: 'shown', title, timeline };
+    } catch (error) {
+      this.inherited.value = { state: 'failed', why: wordsOf(error) };
+    }
   }
 
   isFolded = (call: ToolCall): boolean => this.#folded.get(call.id) ?? false;

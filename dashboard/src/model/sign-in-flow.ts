@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { SignInBody } from '../../../src/schema/api.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { signedIn, signedOut, takeCode } from '../api/sign-in.ts';
 import { draftsOf } from './drafts.ts';
@@ -20,7 +21,7 @@ export function signInByLink(): void {
   take();
 }
 
-export async function signInWith(credential: { code: string } | { token: string }): Promise<void> {
+export async function signInWith(credential: SignInBody): Promise<void> {
   exchange.value = { state: 'under way' };
   try {
     signedIn(await api.exchange(credential));

@@ -9,12 +9,12 @@ import { Composer } from '../parts/composer.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { CancelIcon, PauseIcon } from '../parts/icons.tsx';
-import { Visible } from '../parts/plain-text.tsx';
+import { Project, Visible } from '../parts/plain-text.tsx';
 import { SessionDetails } from '../parts/session-details.tsx';
 import { Status } from '../parts/status.tsx';
 import { TimelineView } from '../parts/timeline-view.tsx';
 import { WorkView } from '../parts/work-view.tsx';
-import { dollars, plural, shortId } from '../text/words.ts';
+import { costTitle, costWords, plural, shortId } from '../text/words.ts';
 
 const TAB_NAMES: Record<SessionTab, string> = { timeline: 'Timeline', work: 'Work', details: 'Details' };
 const AT_WORK: readonly ApiSessionDetail['state'][] = STATES_AT_WORK;
@@ -53,16 +53,11 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
           <Status state={detail.state} />
         </div>
         <p class="quiet session-facts">
-          <span class="mono">
-            <Visible text={detail.cwd} />
-          </span>
+          <Project of={detail} />
           <span>
             <Visible text={detail.owner.name} />
           </span>
-          <span>
-            {dollars(detail.totalCostUsd)}
-            {detail.costUnknown === true && '+'}
-          </span>
+          <span title={costTitle(detail)}>{costWords(detail)}</span>
           <span>{plural(detail.totalTurns, 'turn')}</span>
           {detail.model !== undefined && <span>{detail.model}</span>}
         </p>

@@ -15,11 +15,11 @@ import {
   type StatusFilter,
 } from '../model/sessions.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
-import { Visible } from '../parts/plain-text.tsx';
+import { Project, Visible } from '../parts/plain-text.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { dollars, shortId } from '../text/words.ts';
+import { costTitle, costWords, shortId } from '../text/words.ts';
 
 const TYPING_PAUSE_MS = 200;
 
@@ -52,6 +52,7 @@ export function SessionsPage({ query }: { query: Query }) {
     <main class="page sessions" id="content" tabIndex={-1} ref={main}>
       <div class="page-header">
         <h1>Sessions</h1>
+        <a href={links.costs}>Costs</a>
       </div>
       <search class="filters">
         <label class="field search">
@@ -115,7 +116,7 @@ function isFilter(name: string | undefined): name is StatusFilter {
 }
 
 function SessionRow({ session }: { session: ApiSession }) {
-  const { sessionId, title, state, cwd, owner, activity, totalCostUsd, costUnknown, lastActiveAt } = session;
+  const { sessionId, title, state, owner, activity, lastActiveAt } = session;
   return (
     <a class="session-row" href={links.session(sessionId)}>
       <span class="row-title">
@@ -126,14 +127,10 @@ function SessionRow({ session }: { session: ApiSession }) {
         <Visible text={activity ?? ''} />
       </span>
       <span class="row-place quiet">
-        <span class="mono">
-          <Visible text={cwd} />
-        </span>{' '}
-        · <Visible text={owner.name} />
+        <Project of={session} /> · <Visible text={owner.name} />
       </span>
       <span class="row-numbers quiet">
-        {dollars(totalCostUsd)}
-        {costUnknown === true && '+'} · <Time at={lastActiveAt} />
+        <span title={costTitle(session)}>{costWords(session)}</span> · <Time at={lastActiveAt} />
       </span>
     </a>
   );

@@ -4,6 +4,7 @@ import { exchange, signInWith } from '../model/sign-in-flow.ts';
 
 export function SignInPage() {
   const token = useSignal('');
+  const stay = useSignal(false);
   const state = exchange.value;
   const why = state.state === 'failed' ? state.why : signIn.value.state === 'out' ? signIn.value.why : undefined;
   const busy = state.state === 'under way';
@@ -31,7 +32,7 @@ export function SignInPage() {
           <form
             onSubmit={(event) => {
               event.preventDefault();
-              if (token.value.trim() !== '') void signInWith({ token: token.value.trim() });
+              if (token.value.trim() !== '') void signInWith({ token: token.value.trim(), stay: stay.value });
             }}
           >
             <label class="field">
@@ -44,6 +45,16 @@ export function SignInPage() {
                 value={token.value}
                 onInput={({ currentTarget }) => (token.value = currentTarget.value)}
               />
+            </label>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={stay.value}
+                onChange={({ currentTarget }) => (stay.value = currentTarget.checked)}
+              />
+              <span>
+                Stay signed in for 30 days <span class="quiet">Only on a device that is yours</span>
+              </span>
             </label>
             <button type="submit" class="button primary">
               Sign in

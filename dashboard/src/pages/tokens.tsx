@@ -100,14 +100,26 @@ function TokenList({ title, none, tokens, onRevoked }: ListProps) {
             <li key={token.id} class={token.status}>
               <span class="token-name">
                 <Visible text={token.name} />
+                {token.kind === 'sign-in' && (
+                  <span class="quiet">
+                    {' '}
+                    · <Visible text={token.device ?? 'unknown device'} />
+                  </span>
+                )}
               </span>
               <span>
+                {token.current === true && <span class="tag this-one">this one</span>}
                 <span class="tag">{token.role}</span>
                 {token.attended && <span class="tag">attended</span>}
                 {token.status !== 'active' && <span class="tag">{token.status}</span>}
               </span>
               <span class="quiet">
-                made <Time at={token.createdAt} />
+                {token.kind === 'sign-in' ? 'signed in' : 'made'} <Time at={token.createdAt} />
+                {token.lastUsedAt !== undefined && (
+                  <>
+                    , last used <Time at={token.lastUsedAt} />
+                  </>
+                )}
                 {token.revokedAt !== undefined ? (
                   <>
                     , revoked <Time at={token.revokedAt} />

@@ -71,6 +71,9 @@ function FileView({ file, startOpen }: { file: FileDiff; startOpen: boolean }) {
           )}
           <Visible text={file.path === '' ? 'Notes' : file.path} />
         </span>
+        {changesOf(file).map((change) => (
+          <span class={`tag change-${change.toLowerCase()}`}>{change}</span>
+        ))}
         <span class="counts">
           <span class="added">+{counts.added}</span> <span class="removed">−{counts.removed}</span>
         </span>
@@ -157,6 +160,18 @@ function LineWords({ line: { text, changed } }: { line: DiffLine }) {
       <VisibleLineOf line={text.slice(to)} />
     </>
   );
+}
+
+/** What happened to a file as a whole. */
+function changesOf({ notes }: FileDiff): string[] {
+  const says = (beginning: string) => notes.some((note) => note.startsWith(beginning));
+  return [
+    ...(says('new file') ? ['Added'] : []),
+    ...(says('deleted file') ? ['Deleted'] : []),
+    ...(says('rename to') ? ['Renamed'] : []),
+    ...(says('Binary files') || says('GIT binary patch') ? ['Binary'] : []),
+    ...(says('old mode') ? ['Mode'] : []),
+  ];
 }
 
 /** What git says about a file, if there is a plainer word for it. */

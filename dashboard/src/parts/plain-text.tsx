@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { visibleLines, type VisibleLine } from '../../../src/text/invisible.ts';
 import { markedLine, markedLines, markedText, type Mark } from '../text/marks.ts';
-import { plural } from '../text/words.ts';
+import { homePath, plural, projectOf } from '../text/words.ts';
 import { useFold, type Limits } from './part.tsx';
 
 /** Text as is, with marks for invisible characters and long runs of blanks. */
@@ -26,6 +26,30 @@ export function Marked({ parts }: { parts: readonly (string | Mark)[] }) {
         ),
       )}
     </>
+  );
+}
+
+interface PathProps {
+  path: string;
+}
+
+/** Cut at the front where there is no room: its end says most. */
+export function Path({ path }: PathProps) {
+  return (
+    <bdo dir="rtl" class="path-cut mono" title={path}>
+      <bdi dir="ltr">
+        <Visible text={homePath(path)} />
+      </bdi>
+    </bdo>
+  );
+}
+
+/** Where a session works, by name; its whole path is one touch away. */
+export function Project({ of }: { of: Parameters<typeof projectOf>[0] }) {
+  return (
+    <span class="project" title={of.workspace?.origin ?? of.cwd}>
+      <Visible text={projectOf(of)} />
+    </span>
   );
 }
 

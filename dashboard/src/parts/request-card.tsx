@@ -12,7 +12,7 @@ import { isOutside, oneLine, shortId } from '../text/words.ts';
 import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
 import { InputPart, ReadingContext } from './part.tsx';
-import { Visible } from './plain-text.tsx';
+import { Project, Visible } from './plain-text.tsx';
 import { Questions, questionsOf } from './questions.tsx';
 import { Markdown } from './rich.tsx';
 import { Deadline, Time } from './time.tsx';
@@ -75,11 +75,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
               <Visible text={oneLine(request.session.title ?? `Session ${shortId(request.sessionId)}`, 80)} />
             </a>{' '}
             <span class="quiet">
-              ·{' '}
-              <span class="mono">
-                <Visible text={request.session.cwd} />
-              </span>{' '}
-              · <Visible text={request.session.owner.name} />
+              · <Project of={request.session} /> · <Visible text={request.session.owner.name} />
             </span>
           </p>
         )}

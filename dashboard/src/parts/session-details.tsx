@@ -3,7 +3,7 @@ import type { ApiSessionDetail } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
 import { links } from '../model/router.ts';
 import { modeWords } from '../text/permission-modes.ts';
-import { dollars } from '../text/words.ts';
+import { costTitle, costWords, shortId } from '../text/words.ts';
 import { Code, Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
 
@@ -33,6 +33,13 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
             </span>
           </Fact>
         )}
+        {detail.forkOf && (
+          <Fact name="Fork of">
+            <a href={links.session(detail.forkOf.sessionId)} class="mono">
+              {shortId(detail.forkOf.sessionId)}
+            </a>
+          </Fact>
+        )}
         <Fact name="Owner">
           <Visible text={detail.owner.name} />
         </Fact>
@@ -50,8 +57,7 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
         </Fact>
         <Fact name="Turns">{detail.totalTurns}</Fact>
         <Fact name="Cost">
-          {dollars(detail.totalCostUsd)}
-          {detail.costUnknown === true && ', plus an unknown amount'}
+          {costWords(detail)} <span class="quiet">{costTitle(detail)}</span>
         </Fact>
         {(detail.backgroundTasks ?? 0) > 0 && <Fact name="Background tasks">{detail.backgroundTasks}</Fact>}
         <Fact name="Hub">{detail.hub}</Fact>

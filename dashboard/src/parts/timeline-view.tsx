@@ -2,7 +2,9 @@ import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
 import { openRequestsOf } from '../model/inbox.ts';
+import { links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
+import { shortId } from '../text/words.ts';
 import type { Row } from '../timeline/timeline.ts';
 import { Empty } from './empty.tsx';
 import { RequestCard } from './request-card.tsx';
@@ -13,7 +15,18 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useSignal(true);
   const revision = shown.revision.value;
-  const rows = useMemo(() => shown.timeline.rows(shown.isFolded), [shown, revision]);
+  const inherited = shown.inherited.value;
+  const rows = useMemo(
+    () => [
+      // Events of another session have ids of their own.
+      ...(inherited.state === 'shown' ? inherited.timeline.rows(shown.isFolded) : []).map(({ item, depth }) => ({
+        item: { ...item, key: `o${item.key}` },
+        depth: depth + 1,
+      })),
+      ...shown.timeline.rows(shown.isFolded),
+    ],
+    [shown, revision, inherited],
+  );
   const open = openRequestsOf(detail.sessionId);
   const listed: (Row | { readonly request: (typeof open)[number] })[] = [
     ...rows,
@@ -25,6 +38,7 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
       {!shown.hasEarlier && shown.droppedThrough.value > 0 && (
         <p class="quiet earlier">Earlier events are no longer kept.</p>
       )}
+      {detail.forkOf && <Origin shown={shown} sessionId={detail.forkOf.sessionId} />}
       {listed.length === 0 ? (
         <Empty title="Nothing has happened yet" />
       ) : (
@@ -56,5 +70,28 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
         </button>
       )}
     </div>
+  );
+}
+
+/** Where a copy comes from, and what it has from there. */
+function Origin({ shown, sessionId }: { shown: SessionView; sessionId: string }) {
+  const inherited = shown.inherited.value;
+  return (
+    <p class="quiet origin">
+      Forked from <a href={links.session(sessionId)}>session {shortId(sessionId)}</a>, with its conversation up to then.{' '}
+      {inherited.state === 'shown' ? (
+        'What it inherited is indented.'
+      ) : (
+        <button
+          type="button"
+          class="link"
+          disabled={inherited.state === 'loading'}
+          onClick={() => void shown.readInherited()}
+        >
+          Show what it inherited
+        </button>
+      )}{' '}
+      {inherited.state === 'failed' && <span class="problem">{inherited.why}</span>}
+    </p>
   );
 }

@@ -7,34 +7,43 @@ import type { SessionView } from '../model/session-view.ts';
 import { plural } from '../text/words.ts';
 import { Dialog } from './dialog.tsx';
 import { Failed, Loading } from './empty.tsx';
-import { Visible } from './plain-text.tsx';
+import { Path, Visible } from './plain-text.tsx';
 import { UnifiedDiff } from './rich.tsx';
+import { Time } from './time.tsx';
 import { WorkFacts } from './work-facts.tsx';
 
 const PAGE_BYTES = 400_000;
 
 type Loaded =
   | { readonly state: 'loading' }
-  | { readonly state: 'loaded'; readonly diff: DiffAnswer }
+  /** `of`: work that can be applied, or what was applied if there is nothing since. */
+  | { readonly state: 'loaded'; readonly diff: DiffAnswer; readonly of: 'open' | 'applied' }
   | { readonly state: 'failed'; readonly why: string };
 
 /** What the session changed, file by file, and what to do with it. */
 export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
   const loaded = useSignal<Loaded>({ state: 'loading' });
+  const read = async () => {
+    const diff = await api.diff(detail.sessionId, { maxBytes: PAGE_BYTES });
+    if (!diff.applied || diff.filesChanged > 0) return { state: 'loaded', diff, of: 'open' } as const;
+    const applied = await api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, of: 'applied' });
+    return { state: 'loaded', diff: applied, of: 'applied' } as const;
+  };
   const load = () => {
-    api.diff(detail.sessionId, { maxBytes: PAGE_BYTES }).then(
-      (diff) => (loaded.value = { state: 'loaded', diff }),
+    read().then(
+      (read) => (loaded.value = read),
       (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
     );
   };
   const loadMore = () => {
     const before = loaded.value;
     if (before.state !== 'loaded' || before.diff.nextOffset === undefined) return;
-    api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, offset: before.diff.nextOffset }).then(
+    api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, offset: before.diff.nextOffset, of: before.of }).then(
       ({ diff, nextOffset }) => {
         const { nextOffset: _, ...whole } = before.diff;
         loaded.value = {
           state: 'loaded',
+          of: before.of,
           diff: { ...whole, diff: before.diff.diff + diff, ...(nextOffset !== undefined && { nextOffset }) },
         };
       },
@@ -48,6 +57,9 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     <div class="work">
       <Settle shown={shown} detail={detail} onDone={load} />
       {detail.result?.work && <WorkFacts work={detail.result.work} />}
+      {state.state === 'loaded' && state.diff.applied && (
+        <Applied applied={state.diff.applied} isAll={state.of === 'applied'} />
+      )}
       {state.state === 'loading' ? (
         <Loading what="Comparing files…" />
       ) : state.state === 'failed' ? (
@@ -75,8 +87,40 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
   );
 }
 
+function Applied({ applied, isAll }: { applied: NonNullable<DiffAnswer['applied']>; isAll: boolean }) {
+  const { branch, commit, checkout, by, at } = applied;
+  return (
+    <p class="applied">
+      <strong>Applied</strong>{' '}
+      {branch === undefined ? (
+        <>
+          to the files in <Path path={checkout ?? ''} />
+        </>
+      ) : (
+        <>
+          to <span class="mono">{branch}</span>
+          {commit !== undefined && (
+            <>
+              {' '}
+              as <span class="mono">{commit.slice(0, 7)}</span>
+            </>
+          )}
+        </>
+      )}
+      {by !== undefined && (
+        <>
+          {' '}
+          by <Visible text={by} />
+        </>
+      )}{' '}
+      <Time at={at} />
+      {isAll ? '. Nothing has changed since:' : '. Changed since:'}
+    </p>
+  );
+}
+
 type Settling =
-  | { readonly step: 'none' | 'busy' }
+  | { readonly step: 'none' | 'busy' | 'confirm apply' }
   | { readonly step: 'told'; readonly words: string }
   | { readonly step: 'failed'; readonly why: string }
   | { readonly step: 'confirm'; readonly force: boolean; readonly why: string };
@@ -154,7 +198,12 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
               <option value="squash">One commit</option>
               <option value="patch">Changes only, no commit</option>
             </select>
-            <button type="button" class="button primary" disabled={busy} onClick={apply}>
+            <button
+              type="button"
+              class="button primary"
+              disabled={busy}
+              onClick={() => (state.value = { step: 'confirm apply' })}
+            >
               Apply
             </button>
           </>
@@ -177,6 +226,26 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
         <p class="quiet">
           <Visible text={detail.lastAction.message} />
         </p>
+      )}
+      {told.step === 'confirm apply' && (
+        <Dialog
+          title="Apply this work?"
+          onClose={() => state.value.step === 'confirm apply' && (state.value = { step: 'none' })}
+        >
+          <p>
+            {mode.value === 'patch'
+              ? 'Its changes are made to the files of the checkout that the session was started from, uncommitted.'
+              : `Its changes are committed to ${workspace.base ?? 'the base'}, ${mode.value === 'squash' ? 'as one commit' : 'with a merge commit where one is needed'}. A checkout of that branch is updated too.`}
+          </p>
+          <form method="dialog" class="buttons">
+            <button type="button" class="button primary" onClick={apply}>
+              Yes, apply it
+            </button>
+            <button type="submit" class="button" autoFocus>
+              Not now
+            </button>
+          </form>
+        </Dialog>
       )}
       {told.step === 'confirm' && (
         <Dialog

@@ -47,6 +47,24 @@ export function dollars(amount: number): string {
   return amount < 0.01 ? '< $0.01' : `$${amount.toFixed(2)}`;
 }
 
+interface Cost {
+  readonly totalCostUsd: number;
+  readonly costUnknown?: true | undefined;
+  readonly costPending?: true | undefined;
+}
+
+/** What is known of a cost: a dash if nothing is, and a plus if there is more to come. */
+export function costWords({ totalCostUsd, costUnknown, costPending }: Cost): string {
+  const isMore = costUnknown === true || costPending === true;
+  if (totalCostUsd === 0) return isMore ? '—' : dollars(0);
+  return `${dollars(totalCostUsd)}${isMore ? '+' : ''}`;
+}
+
+export function costTitle({ costUnknown, costPending }: Cost): string | undefined {
+  if (costUnknown === true) return 'It cost more than that: a turn was cut off before it reported its cost';
+  return costPending === true ? 'What the current turn costs is reported when it ends' : undefined;
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
@@ -59,6 +77,24 @@ export function shortId(id: string): string {
 export function pathWithin(path: string, directory: string): string {
   const root = directory.replace(/[\\/]+$/, '');
   return path.startsWith(`${root}/`) || path.startsWith(`${root}\\`) ? path.slice(root.length + 1) : path;
+}
+
+interface Place {
+  readonly cwd: string;
+  readonly workspace?:
+    { readonly type: string; readonly branch?: string | undefined; readonly origin?: string | undefined } | undefined;
+}
+
+/** The name of a project as people say it: its directory's, and the branch of a worktree. */
+export function projectOf({ cwd, workspace }: Place): string {
+  const directory = workspace?.origin ?? cwd;
+  const name = directory.split(/[\\/]/).findLast((part) => part !== '') ?? directory;
+  return workspace?.branch === undefined ? name : `${name} · ${workspace.branch}`;
+}
+
+/** A path with `~` for the home directory. */
+export function homePath(path: string): string {
+  return path.replace(/^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Z]:\\Users\\[^\\]+)(?=[\\/]|$)/, '~');
 }
 
 /** Whether an absolute path is not below a directory. */

@@ -35,7 +35,7 @@ export function noteOf(body: EventBody): Note | undefined {
     case 'rewind':
       return body.dryRun ? undefined : plain(`${plural(body.files.length, 'file')} restored`);
     case 'apply':
-      return plain(`Work: ${body.outcome.replaceAll('_', ' ')}`);
+      return plain(appliedWords(body));
     case 'discard':
       return plain(`Worktree: ${body.outcome.replaceAll('_', ' ')}`);
     case 'status':
@@ -49,6 +49,17 @@ export function noteOf(body: EventBody): Note | undefined {
     default:
       return undefined;
   }
+}
+
+function appliedWords({ outcome, branch, commit, checkout, by }: Extract<EventBody, { kind: 'apply' }>): string {
+  if (outcome !== 'applied') return `Work: ${outcome.replaceAll('-', ' ')}`;
+  const where = branch ?? checkout;
+  return [
+    'Applied',
+    ...(where === undefined ? [] : [`to ${where}`]),
+    ...(commit === undefined ? [] : [`as ${commit.slice(0, 7)}`]),
+    ...(by === undefined ? [] : [`by ${by}`]),
+  ].join(' ');
 }
 
 function plain(text: string): Note {

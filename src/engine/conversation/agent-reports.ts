@@ -128,7 +128,7 @@ export class AgentReports {
         this.totals.spends();
         return false;
       case 'result':
-        this.totals.add(body.result);
+        this.totals.add(body.result, this.#clock.wallTime());
         return false;
       case 'tool_refused':
         this.activity.toolRefused(body.toolUseId, body.by, body.message);

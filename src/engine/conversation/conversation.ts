@@ -365,7 +365,7 @@ export class Conversation {
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
-    const next = request.own ? this.#settledOwn(request.id, request.own, decision) : 'answered';
+    const next = request.own ? this.#settledOwn(request.id, request.own, outcome) : 'answered';
     if (this.requests.size === 0 && !this.atRest) this.#apply(next);
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
@@ -375,9 +375,13 @@ export class Conversation {
   }
 
   /** What was allowed counts as work until it is done. */
-  #settledOwn(requestId: string, { action, backTo }: OwnRequest, decision: Decision): RestsAs | 'answered' {
+  #settledOwn(
+    requestId: string,
+    { action, backTo }: OwnRequest,
+    { decision, byName: by }: Outcome,
+  ): RestsAs | 'answered' {
     if (decision.behavior === 'allow') {
-      this.#underWay = { requestId, action, backTo };
+      this.#underWay = { requestId, action, backTo, ...(by !== undefined && { by }) };
       return 'answered';
     }
     const message = `Nothing was changed. ${decision.message}`;

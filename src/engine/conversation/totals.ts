@@ -38,6 +38,7 @@ export class Totals {
   #spending = false;
   #turnEnded = false;
   #lost: boolean;
+  #days: Record<string, number> = {};
 
   constructor({ turns, costUsd, costUnknown }: Sums = { turns: 0, costUsd: 0 }) {
     this.#session = { turns, costUsd };
@@ -48,7 +49,7 @@ export class Totals {
 
   /** As left by an earlier server process. */
   restore(kept: Omit<TotalsRecord, 'costKnown'>): void {
-    const { turns, costUsd, call, costUnknown, countedUsd, spending, lost } = kept;
+    const { turns, costUsd, call, costUnknown, countedUsd, spending, lost, days } = kept;
     Object.assign(this.#session, { turns, costUsd });
     this.#call = { ...call };
     this.#costKnown = call.results > 0 || costUsd > 0;
@@ -56,6 +57,7 @@ export class Totals {
     this.#spending = spending === true;
     this.#lost = lost ?? (costUnknown === true && !this.#spending);
     this.#turnEnded = costUnknown === true;
+    this.#days = { ...days };
   }
 
   /** As it is stored and shown. Made for every poll, so fields are assigned instead of spread. */
@@ -66,6 +68,7 @@ export class Totals {
     if (Number.isFinite(this.#counted)) record.countedUsd = this.#counted;
     if (this.#spending) record.spending = true;
     if (this.#lost) record.lost = true;
+    if (Object.keys(this.#days).length > 0) record.days = { ...this.#days };
     return record;
   }
 
@@ -73,10 +76,10 @@ export class Totals {
    * A process was started whose running total begins at this figure. `recorded`: the last process of this session wrote
    * it down when it exited, together with the cost of a turn that it did not finish; one that was killed wrote nothing.
    */
-  beginProcess(startsAtUsd: number, recorded = false): void {
+  beginProcess(startsAtUsd: number, recorded = false, at?: number): void {
     const unreported = recorded ? startsAtUsd - this.#counted : 0;
     if (unreported > 0) {
-      this.#session.costUsd += unreported;
+      this.#spent(unreported, at);
       this.#costKnown = true;
       // A call that goes on after its process was parked also pays for what came before.
       if (!this.#turnEnded) this.#call.costUsd += unreported;
@@ -103,12 +106,12 @@ export class Totals {
     this.#turnEnded = true;
   }
 
-  add(result: ResultFigures): void {
+  add(result: ResultFigures, at?: number): void {
     this.#spending = false;
     const cost = Math.max(0, result.cumulativeCostUsd - this.#counted);
     this.#counted = result.cumulativeCostUsd;
     this.#session.turns += result.numTurns;
-    this.#session.costUsd += cost;
+    this.#spent(cost, at);
     this.#costKnown = true;
     this.#call.results++;
     this.#call.costUsd += cost;
@@ -118,6 +121,14 @@ export class Totals {
     for (const [name, value] of Object.entries(result.usage)) {
       if (typeof value === 'number') this.#call.usage[name] = (this.#call.usage[name] ?? 0) + value;
     }
+  }
+
+  /** `at`: time of day, if it is worth knowing on which day it was. */
+  #spent(costUsd: number, at: number | undefined): void {
+    this.#session.costUsd += costUsd;
+    if (at === undefined) return;
+    const day = dayOf(at);
+    if (costUsd > 0) this.#days[day] = (this.#days[day] ?? 0) + costUsd;
   }
 
   /**
@@ -147,6 +158,13 @@ export class Totals {
 /** Dollars as people read them: sums of differences carry rounding noise in the last digits. */
 export function roundUsd(costUsd: number): number {
   return Number(costUsd.toFixed(6));
+}
+
+/** `2026-11-18`, by this machine's clock. */
+function dayOf(at: number): string {
+  const date = new Date(at);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  return `${String(date.getFullYear())}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 function emptyCall(): CallSums {

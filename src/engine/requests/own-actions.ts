@@ -24,7 +24,7 @@ export interface OwnActionsContext {
   readonly clock: Clock;
   /** Resolves when everything so far is stored, where there is a store. */
   readonly stored: () => Promise<void> | undefined;
-  readonly perform: (session: Session, action: OwnAction, since: Since) => Promise<Performed>;
+  readonly perform: (session: Session, action: OwnAction, since: Since, by: string | undefined) => Promise<Performed>;
   checkCanBeDecided(session: Session): void;
   readonly ended: (session: Session, last: LastAction) => void;
   debug(line: string): void;
@@ -69,11 +69,11 @@ export class OwnActions {
     await settledWithin(this.#context.clock, CLOSE_PATIENCE_MS, Promise.all(this.#underWay));
   }
 
-  async #carryOut(session: Session, { requestId, action }: ActionUnderWay, since: Since): Promise<void> {
+  async #carryOut(session: Session, { requestId, action, by }: ActionUnderWay, since: Since): Promise<void> {
     const { perform, ended } = this.#context;
     // Done before its approval is stored, a crash would leave it done by nobody.
     if (!(await this.#approvalStored()) || session.hasLeft) return;
-    const performed = await perform(session, action, since).catch((error: unknown): Performed => ({
+    const performed = await perform(session, action, since, by).catch((error: unknown): Performed => ({
       outcome: 'failed',
       message: formatError(error),
     }));

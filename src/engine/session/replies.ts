@@ -102,7 +102,7 @@ export class Replies {
         rules,
         options,
         worktree: original && ((id) => this.#parts.worktrees.fork(id, original)),
-        origin: { kind: 'fork', of: parent.id },
+        origin: { kind: 'fork', of: parent.id, through: parent.conversation.log.nextId - 1 },
         inherited: parent.conversation.totals.session,
         client: request.by,
         streamsText: request.streamsText,

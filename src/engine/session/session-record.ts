@@ -108,7 +108,8 @@ function union(names: readonly string[], others: readonly string[]): string[] {
 function workspaceRecord({ worktree }: Session): SessionRecord['workspace'] {
   if (!worktree?.worktree) return { type: 'directory' };
   const { path, branch, base } = worktree.worktree;
-  return { type: 'worktree', path, branch, base };
+  const { projectConfigRoot: origin } = worktree;
+  return { type: 'worktree', path, branch, base, ...(origin !== undefined && { origin }) };
 }
 
 /** Never stored: whoever continues the session after a restart must provide it again. */

@@ -1,5 +1,7 @@
 import { DomainError } from '../../errors/errors.ts';
+import type { CommandOf } from '../../schema/commands.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
+import type { AppliedWork } from '../../schema/worktree-record.ts';
 import type { ApplyOptions, ApplyOutcome } from '../../workspace/worktree/apply.ts';
 import type { DiffPage, PageOptions } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome, PlannedDiscard } from '../../workspace/worktree/discard.ts';
@@ -23,6 +25,8 @@ export interface WorkspaceActionsContext {
   findSession(id: string): Session | undefined;
 }
 
+export type DiffOutcome = DiffPage & { readonly applied?: Omit<AppliedWork, 'from' | 'to'> };
+
 interface Place {
   readonly session: Session | undefined;
   readonly workspace: Workspace;
@@ -39,17 +43,23 @@ export class WorkspaceActions {
     this.#context = context;
   }
 
-  async diff(sessionId: string, page: PageOptions): Promise<DiffPage> {
+  async diff(sessionId: string, { of, ...page }: PageOptions & Pick<CommandOf<'diff'>, 'of'>): Promise<DiffOutcome> {
     const { workspace, calls } = await this.#place(sessionId);
+    const applied = of && (await workspace.lastApplied());
+    const { from: _from, to: _to, ...told } = applied ?? {};
+    const said = applied && { applied: told as Omit<AppliedWork, 'from' | 'to'> };
+    if (applied && of === 'applied') return { ...(await workspace.appliedDiff(applied, page)), ...said };
     const cursor = page.offset === 0 ? undefined : this.#cursors.get(workspace);
     const { cursor: next, ...shown } = await workspace.diff(page, calls, cursor);
     this.#cursors.set(workspace, next);
-    return shown;
+    return { ...shown, ...said };
   }
 
   async apply(sessionId: string, options: ApplyOptions, by?: ConnectedClient): Promise<ApplyOutcome | Asked> {
     if (!this.#mustAsk(sessionId, by))
-      return this.#atRest(sessionId, async ({ workspace }) => this.#applied(sessionId, await workspace.apply(options)));
+      return this.#atRest(sessionId, async ({ workspace }) =>
+        this.#applied(sessionId, await workspace.apply({ ...options, by: by?.principal.name }), by?.principal.name),
+      );
     return this.#asked(sessionId, async ({ workspace }) => {
       const planned = await workspace.planApply(options, DIFF_PAGE);
       return planned.outcome === 'planned' ? proposeApply(planned, workspace) : planned;
@@ -76,22 +86,33 @@ export class WorkspaceActions {
   }
 
   /** Does what a person has allowed, unless it is no longer what they were shown. */
-  async perform(session: Session, action: ActionOf<'apply' | 'discard'>, since: Since): Promise<Performed> {
+  async perform(
+    session: Session,
+    action: ActionOf<'apply' | 'discard'>,
+    since: Since,
+    by: string | undefined,
+  ): Promise<Performed> {
     return session.oneReplyAtATime(() =>
-      action.action === 'apply' ? this.#performApply(session, action) : this.#performDiscard(session, action, since),
+      action.action === 'apply'
+        ? this.#performApply(session, action, by)
+        : this.#performDiscard(session, action, since),
     );
   }
 
-  async #performApply(session: Session, { action: _, ...approved }: ActionOf<'apply'>): Promise<Performed> {
+  async #performApply(
+    session: Session,
+    { action: _, ...approved }: ActionOf<'apply'>,
+    by: string | undefined,
+  ): Promise<Performed> {
     const workspace = await session.work.workspace();
-    const outcome = await workspace.applyApproved(approved);
+    const outcome = await workspace.applyApproved({ ...approved, by });
     if (outcome === 'moved') {
       const planned = await workspace.planApply(approved, DIFF_PAGE);
       if (planned.outcome === 'planned')
         return { again: proposeApply(planned, workspace, `${planned.target} has moved since this was allowed.`) };
       return { outcome: 'nothing_to_apply', message: describeApply(planned) };
     }
-    this.#applied(session.id, outcome);
+    this.#applied(session.id, outcome, by);
     if (outcome.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply', message: describeApply(outcome) };
     const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.conversation.activity.log.all);
     return {
@@ -120,14 +141,26 @@ export class WorkspaceActions {
     return { again: proposeDiscard(planned, workspace, diff, 'The worktree has changed since this was allowed.') };
   }
 
-  #applied(sessionId: string, outcome: ApplyOutcome): ApplyOutcome {
-    this.#log(sessionId, 'apply', outcome.outcome);
+  #applied(sessionId: string, outcome: ApplyOutcome, by: string | undefined): ApplyOutcome {
+    const session = this.#context.findSession(sessionId);
+    const { commit, branch, checkout } = outcome.outcome === 'applied' ? outcome : {};
+    const where = {
+      ...(branch !== undefined && { branch }),
+      ...(commit !== undefined && { commit }),
+      ...(checkout !== undefined && { checkout }),
+    };
+    session?.conversation.log.append(
+      { kind: 'apply', outcome: outcome.outcome, ...where, ...(by !== undefined && { by }) },
+      session.services.clock.wallTime(),
+    );
     return outcome;
   }
 
   #discarded(sessionId: string, outcome: DiscardOutcome): DiscardOutcome {
     this.#context.worktrees.forget(sessionId);
-    this.#log(sessionId, 'discard', `kept ${outcome.keptBranches.join(', ') || 'no branch'}`);
+    const session = this.#context.findSession(sessionId);
+    const kept = `kept ${outcome.keptBranches.join(', ') || 'no branch'}`;
+    session?.conversation.log.append({ kind: 'discard', outcome: kept }, session.services.clock.wallTime());
     return outcome;
   }
 
@@ -176,11 +209,6 @@ export class WorkspaceActions {
       if (!session || !('opening' in proposed)) return proposed as T;
       return this.#context.actions.ask(session, proposed);
     });
-  }
-
-  #log(sessionId: string, kind: 'apply' | 'discard', outcome: string): void {
-    const session = this.#context.findSession(sessionId);
-    session?.conversation.log.append({ kind, outcome }, session.services.clock.wallTime());
   }
 }
 

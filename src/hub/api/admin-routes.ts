@@ -55,11 +55,11 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
         const { principal: person, search = '', after, limit, ...filter } = query;
         if (settings.auditLog === 'off') throw new DomainError('UNAVAILABLE', 'The audit log is off.');
         const before = after === undefined ? undefined : fromCursor(after);
-        const { nameOf } = viewOf(reader);
+        const view = viewOf(reader);
         const targets = new Map<string, Promise<string | undefined>>();
         const targetOf = (entry: AuditEntry): Promise<string | undefined> => {
-          const id = String(entry.details?.['request'] ?? '');
-          if (id === '') return Promise.resolve(undefined);
+          const id = entry.details?.['request'];
+          if (typeof id !== 'string') return Promise.resolve(undefined);
           const known = targets.get(id);
           if (known || targets.size >= MAX_LOOKED_UP) return known ?? Promise.resolve(undefined);
           const found = store.request(id).then((row) => row && requestTarget(row));
@@ -80,7 +80,7 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
         const json: AuditPage = {
           entries: await Promise.all(
             page.map(async (entry) => {
-              const { principal, name = principal && (await nameOf(principal)) } = entry;
+              const { principal, name = principal && (await view.nameOf(principal)) } = entry;
               return { ...entry, ...defined({ name, target: await targetOf(entry) }) };
             }),
           ),
@@ -96,9 +96,11 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
       summary: 'Tokens and sign-ins, newest first, without their secrets.',
       roles: ['admin'],
       answers: { 200: { description: 'The tokens.', schema: tokensAnswer } },
-      async run({ context }) {
+      async run({ context, credential }) {
+        const [rows, uses] = await Promise.all([context.tokens.list(), context.tokens.lastUses()]);
+        const own = credential?.kind === 'stored' ? credential.id : undefined;
         const json: TokensAnswer = {
-          tokens: (await context.tokens.list()).map((row) => tokenView(row, context.now())),
+          tokens: rows.map((row) => tokenView(row, context.now(), uses.get(row.id), row.id === own)),
         };
         return { status: 200, json };
       },

@@ -9,6 +9,7 @@ import type { Role } from '../../schema/enums.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Tokens } from '../auth/tokens.ts';
+import type { Credential } from '../auth/credential.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
 import type { Once } from '../once.ts';
@@ -20,7 +21,7 @@ export interface ApiContext {
   readonly hub: HubRef;
   readonly version: string;
   readonly settings: Pick<Settings, 'approvals' | 'auditLog' | 'allowSensitiveSessionDetails'>;
-  readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
+  readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke' | 'lastUses'>;
   /** Runs each idempotency key once. */
   readonly once: Once;
   /** The engine as this principal may use it. */
@@ -38,6 +39,7 @@ export interface ApiContext {
 export interface ApiCall<Query, Body> {
   readonly context: ApiContext;
   readonly principal: Principal;
+  readonly credential: Credential | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
@@ -120,11 +122,11 @@ async function measured(
 }
 
 async function handle(route: ApiRoute, request: RouteRequest, context: ApiContext): Promise<RouteResponse> {
-  const { principal, params, headers, signal } = request;
+  const { principal, credential, params, headers, signal } = request;
   const query = parseArguments(route.query ?? nothing, asObject(request.query), []);
   const body = parseArguments(route.body ?? nothing, bodyOf(request), []);
   const run = (): Promise<RouteResponse> =>
-    route.run({ context, principal, params, query: query as never, body: body as never, headers, signal });
+    route.run({ context, principal, credential, params, query: query as never, body: body as never, headers, signal });
   if (route.method === 'GET') return run();
   const write = async (): Promise<RouteResponse> => {
     const response = await run().catch((error: unknown) =>

@@ -1,6 +1,8 @@
+import { roundUsd } from '../../engine/conversation/totals.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { SESSION_STATES } from '../../schema/enums.ts';
 import {
+  costsAnswer,
   diffAnswer,
   diffQuery,
   eventsPage,
@@ -9,10 +11,13 @@ import {
   sessionsQuery,
   apiSessionDetail,
   type ApiSession,
+  type CostsAnswer,
   type EventsPage,
   type SessionsPage,
 } from '../../schema/api.ts';
+import type { TotalsRecord } from '../../schema/records.ts';
 import type { StoredSession } from '../../schema/store.ts';
+import type { Store } from '../../store/contract.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
@@ -52,6 +57,18 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
         };
         return { status: 200, json };
       },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/costs',
+      operation: 'getCosts',
+      summary: 'What sessions have cost, by day, project and owner.',
+      roles: EVERY_ROLE,
+      answers: { 200: { description: 'The sums.', schema: costsAnswer } },
+      run: async ({ context: { store }, principal }) => ({
+        status: 200,
+        json: await costsOf(store, viewOf(principal)),
+      }),
     }),
     defineRoute({
       method: 'GET',
@@ -103,6 +120,47 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       },
     }),
   ];
+}
+
+const COSTS_PAGE = 500;
+
+/** Adds up all sessions that a principal may see, without holding on to them. */
+async function costsOf(store: Pick<Store, 'sessions'>, view: ViewContext): Promise<CostsAnswer> {
+  const days = new Map<string, number>();
+  const projects = new Map<string, { costUsd: number; sessions: number }>();
+  const owners = new Map<string, { costUsd: number; sessions: number }>();
+  let unknown = 0;
+  const own = readsAll(view.principal) ? {} : { principal: view.principal.id };
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const page = await store.sessions({ limit: COSTS_PAGE, ...own, ...(after !== undefined && { after }) });
+    for (const row of page.items) {
+      const { costUnknown, days: byDay = {} } = row.totals as Partial<TotalsRecord>;
+      const { origin } = row.workspace;
+      // What a copy inherited was paid for by the original.
+      const costUsd = Object.values(byDay).reduce((sum, cost) => sum + cost, 0);
+      add(projects, typeof origin === 'string' ? origin : row.cwd, costUsd);
+      add(owners, row.principal, costUsd);
+      if (costUnknown) unknown++;
+      for (const [day, cost] of Object.entries(byDay)) days.set(day, (days.get(day) ?? 0) + cost);
+    }
+    after = page.next;
+  }
+  const byCost = (a: { costUsd: number }, b: { costUsd: number }): number => b.costUsd - a.costUsd;
+  const rounded = <T extends { costUsd: number }>(row: T): T => ({ ...row, costUsd: roundUsd(row.costUsd) });
+  return {
+    totalUsd: roundUsd([...owners.values()].reduce((sum, { costUsd }) => sum + costUsd, 0)),
+    days: [...days].map(([day, costUsd]) => rounded({ day, costUsd })).sort((a, b) => b.day.localeCompare(a.day)),
+    projects: [...projects].map(([directory, sums]) => rounded({ directory, ...sums })).sort(byCost),
+    owners: (
+      await Promise.all([...owners].map(async ([id, sums]) => rounded({ id, name: await view.nameOf(id), ...sums })))
+    ).sort(byCost),
+    unknown,
+  };
+}
+
+function add(sums: Map<string, { costUsd: number; sessions: number }>, key: string, costUsd: number): void {
+  const { costUsd: before = 0, sessions = 0 } = sums.get(key) ?? {};
+  sums.set(key, { costUsd: before + costUsd, sessions: sessions + 1 });
 }
 
 function shown(rows: readonly StoredSession[], view: ViewContext): Promise<ApiSession[]> {

@@ -35,18 +35,19 @@ interface ShownState {
   backgroundTasks?: number;
   cancellation?: { reason: string; source: string };
   lastAction?: LastAction;
+  continuity?: { origin?: { kind: string; of?: string; through?: number } };
 }
 
 interface ShownTotals {
   turns?: number;
   costUsd?: number;
   costUnknown?: true;
+  spending?: true;
 }
 
 export async function sessionView(row: StoredSession, view: ViewContext): Promise<ApiSession> {
   const { activity, model, permissionMode, backgroundTasks = 0, cancellation, lastAction } = row.state as ShownState;
-  const { turns = 0, costUsd = 0, costUnknown } = row.totals as ShownTotals;
-  const { type, path, branch, base, state } = row.workspace as Record<string, unknown>;
+  const { turns = 0, costUsd = 0, costUnknown, spending } = row.totals as ShownTotals;
   return {
     sessionId: row.id,
     status: COMPACT_STATUS[row.state.tag],
@@ -59,14 +60,27 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     totalTurns: turns,
     totalCostUsd: roundUsd(costUsd),
     ...(costUnknown && { costUnknown }),
+    ...(spending && !costUnknown && { costPending: true as const }),
+    ...forkOf(row),
     ...(permissionMode && { permissionMode }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
-    workspace: { type: String(type), ...texts({ path, branch, base, state }) },
+    workspace: workspaceView(row),
     hub: row.runsOn.hub,
     ...(cancellation && { cancelledReason: cancellation.reason, cancelledSource: cancellation.source }),
     ...(lastAction && { lastAction }),
     may: controlsOf(view.principal, row),
   };
+}
+
+function workspaceView({ workspace }: StoredSession): NonNullable<ApiSession['workspace']> {
+  const { type, path, branch, base, origin, state } = workspace as Record<string, unknown>;
+  return { type: String(type), ...texts({ path, branch, base, origin, state }) };
+}
+
+function forkOf({ state }: StoredSession): Pick<ApiSession, 'forkOf'> {
+  const { origin } = (state as ShownState).continuity ?? {};
+  if (origin?.kind !== 'fork' || origin.of === undefined) return {};
+  return { forkOf: { sessionId: origin.of, ...(origin.through !== undefined && { through: origin.through }) } };
 }
 
 async function ownerOf({ principal: id, state }: StoredSession, view: ViewContext): Promise<ApiSession['owner']> {
@@ -154,6 +168,7 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
     session: {
       ...texts({ title: session.title }),
       cwd: session.cwd,
+      workspace: workspaceView(session),
       owner: await ownerOf(session, view),
     },
     ...(outcome && { outcome: await outcomeView(outcome, view) }),
@@ -183,12 +198,15 @@ export function eventView({ id, type, at, data }: StoredEvent): ApiEvent {
   return { id, type: type as ApiEvent['type'], timestamp: iso(at), data: body };
 }
 
-export function tokenView(row: Omit<StoredToken, 'hash'>, now: number): ApiToken {
-  const { id, kind, name, role, attended, createdAt, expiresAt, revokedAt } = row;
+export function tokenView(row: Omit<StoredToken, 'hash'>, now: number, used?: number, current = false): ApiToken {
+  const { id, kind, name, role, attended, device, createdAt, expiresAt, revokedAt } = row;
   const expired = expiresAt !== undefined && expiresAt <= now;
   return {
     ...{ id, kind, name, role, attended },
+    ...(device !== undefined && { device }),
     createdAt: iso(createdAt),
+    ...(used !== undefined && { lastUsedAt: iso(used) }),
+    ...(current && { current }),
     ...(expiresAt !== undefined && { expiresAt: iso(expiresAt) }),
     ...(revokedAt !== undefined && { revokedAt: iso(revokedAt) }),
     status: revokedAt !== undefined ? 'revoked' : expired ? 'expired' : 'active',

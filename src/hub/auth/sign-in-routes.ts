@@ -9,6 +9,8 @@ import { HttpRefusal } from '../http/error-response.ts';
 import type { Route } from '../http/route.ts';
 
 const LIFETIME_MS = 12 * 3_600_000;
+/** For those who say that the device is theirs. */
+const LONG_LIFETIME_MS = 30 * 24 * 3_600_000;
 const MAX_BYTES = 4096;
 const PATH = '/api/v1/sign-in';
 
@@ -36,7 +38,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
       roles: 'anyone',
       maxBodyBytes: MAX_BYTES,
       async handler({ body, headers }) {
-        const signedIn = await begin(body, options);
+        const signedIn = await begin(body, deviceOf(headers['user-agent']), options);
         const { cookie, key, row } = signedIn;
         const principal = principalOfSignIn(row);
         record({
@@ -49,7 +51,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
         });
         const expiresAt = new Date(row.expiresAt ?? now()).toISOString();
         const answer: SignInAnswer = { key, principal, expiresAt };
-        const maxAge = Math.floor(LIFETIME_MS / 1000);
+        const maxAge = Math.ceil(((row.expiresAt ?? 0) - row.createdAt) / 1000);
         return {
           status: 200,
           headers: cookieFor(headers.host, cookie, maxAge),
@@ -79,13 +81,32 @@ export function signInRoutes(options: SignInOptions): Route[] {
   ];
 }
 
+const BROWSERS = { Edg: 'Edge', OPR: 'Opera', Firefox: 'Firefox', FxiOS: 'Firefox', Chrome: 'Chrome', CriOS: 'Chrome' };
+const SYSTEMS = {
+  iPhone: 'iPhone',
+  iPad: 'iPad',
+  Android: 'Android',
+  Windows: 'Windows',
+  'Mac OS': 'macOS',
+  Linux: 'Linux',
+};
+
+/** Browser and system, as far as the browser says: `Firefox on Linux`. */
+export function deviceOf(userAgent = ''): string | undefined {
+  const find = (names: Readonly<Record<string, string>>): string | undefined =>
+    Object.entries(names).find(([mark]) => userAgent.includes(mark))?.[1];
+  const browser = find(BROWSERS) ?? (userAgent.includes('Safari/') ? 'Safari' : undefined);
+  return [browser, find(SYSTEMS)].filter((part) => part !== undefined).join(' on ') || undefined;
+}
+
 async function begin(
   body: unknown,
+  device: string | undefined,
   { tokens, codes, now }: SignInOptions,
 ): Promise<{ cookie: string; key: string; row: StoredToken }> {
   const parsed = signInBody.safeParse(body);
   if (!parsed.success) throw new HttpRefusal(400, 'INVALID_ARGUMENT', 'Give either a code or a token.');
-  const expiresAt = now() + LIFETIME_MS;
+  const expiresAt = now() + (parsed.data.stay === true ? LONG_LIFETIME_MS : LIFETIME_MS);
   if ('code' in parsed.data) {
     if (!codes.redeem(parsed.data.code))
       throw new HttpRefusal(
@@ -93,10 +114,13 @@ async function begin(
         'UNAUTHENTICATED',
         'This link was already used, or is older than two minutes. Run `hub open` again.',
       );
-    return tokens.createSignIn({ name: 'this user', role: 'admin', attended: true, expiresAt }, undefined);
+    return tokens.createSignIn({ name: 'this user', role: 'admin', attended: true, device, expiresAt }, undefined);
   }
   const row = await tokens.verify(parsed.data.token);
   if (!row) throw new HttpRefusal(401, 'UNAUTHENTICATED', 'This token is unknown, expired or revoked.');
   const { name, role, attended, id } = row;
-  return tokens.createSignIn({ name, role, attended, expiresAt: Math.min(expiresAt, row.expiresAt ?? expiresAt) }, id);
+  return tokens.createSignIn(
+    { name, role, attended, device, expiresAt: Math.min(expiresAt, row.expiresAt ?? expiresAt) },
+    id,
+  );
 }

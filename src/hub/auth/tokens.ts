@@ -15,11 +15,16 @@ const MAX_SIGN_INS = 20;
 /** With one token: each leaves a row behind, even after it was replaced or has signed out. */
 const MAX_SIGN_INS_PER_HOUR = 60;
 const HOUR_MS = 3_600_000;
+/** How exactly the last use of a sign-in is known. */
+const USE_MS = 60_000;
+const LAST_USES = 'sign-ins.last-used';
 
 export interface NewToken {
   readonly name: string;
   readonly role: Role;
   readonly attended: boolean;
+  /** Of a sign-in: the browser and its system. */
+  readonly device?: string | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
 }
@@ -29,12 +34,16 @@ export type ShownToken = Omit<StoredToken, 'hash'>;
 
 /** Credentials for programs. Each is shown once, when it is created; the store has its SHA-256. */
 export class Tokens {
-  readonly #store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'write'>;
+  readonly #store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'setting' | 'write'>;
   readonly #now: () => number;
   /** Sign-ins are counted and stored one at a time. */
   readonly #signingIn = new SerialQueue();
+  readonly #uses = new Map<string, number>();
 
-  constructor(store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'write'>, now: () => number = Date.now) {
+  constructor(
+    store: Pick<Store, 'token' | 'tokenByHash' | 'tokens' | 'setting' | 'write'>,
+    now: () => number = Date.now,
+  ) {
     this.#store = store;
     this.#now = now;
   }
@@ -95,7 +104,7 @@ export class Tokens {
   }
 
   async #signIn(
-    { name, role, attended, expiresAt }: NewToken & { expiresAt: number },
+    { name, role, attended, device, expiresAt }: NewToken & { expiresAt: number },
     from: string | undefined,
   ): Promise<{ cookie: string; key: string; row: StoredToken }> {
     const [cookie, key] = [newSecret(), newSecret()];
@@ -107,6 +116,7 @@ export class Tokens {
       hash: signInHash(cookie, key),
       role,
       attended,
+      ...(device !== undefined && { device }),
       createdAt: this.#now(),
       expiresAt,
     };
@@ -129,14 +139,36 @@ export class Tokens {
     return valid.slice(MAX_SIGN_INS - 1).map((row) => ({ ...row, revokedAt: now }));
   }
 
+  /** When each sign-in was last used, as far as that is known. */
+  async lastUses(): Promise<ReadonlyMap<string, number>> {
+    return new Map([...(await this.#keptUses()), ...this.#uses]);
+  }
+
+  /** A row of its own, written now and then: a sign-in that is revoked meanwhile must not come back. */
+  async #used({ id }: StoredToken): Promise<void> {
+    const now = this.#now();
+    if (now - (this.#uses.get(id) ?? 0) < USE_MS) return;
+    this.#uses.set(id, now);
+    const valid = new Set((await this.#store.tokens()).filter((row) => this.#isValid(row)).map((row) => row.id));
+    const kept = [...(await this.lastUses())].filter(([known]) => valid.has(known));
+    await this.#store.write([{ type: 'setting.put', key: LAST_USES, value: JSON.stringify(Object.fromEntries(kept)) }]);
+  }
+
+  async #keptUses(): Promise<[string, number][]> {
+    const kept = JSON.parse((await this.#store.setting(LAST_USES)) ?? '{}') as Record<string, number>;
+    return Object.entries(kept);
+  }
+
   /** Neither half is of any use without the other. */
   async verifySignIn(cookie: string, key: string): Promise<StoredToken | undefined> {
     const row = await this.#byHash(signInHash(cookie, key));
     if (row?.kind !== 'sign-in') return undefined;
     const parent = parentOf(row.id);
-    if (parent === undefined) return row;
-    const token = await this.#store.token(parent);
-    return token && this.#isValid(token) ? row : undefined;
+    const token = parent === undefined ? row : await this.#store.token(parent);
+    if (!token || !this.#isValid(token)) return undefined;
+    // A store that is away must not keep anybody out.
+    await this.#used(row).catch(() => undefined);
+    return row;
   }
 
   async isStillValid(id: string): Promise<boolean> {

@@ -39,6 +39,8 @@ export interface ApplyOptions {
   readonly mode: ApplyMode;
   /** Commit message; by default a plain sentence that names the session. */
   readonly message?: string | undefined;
+  /** Who asked for it, by name. */
+  readonly by?: string | undefined;
 }
 
 export type ApplyOutcome =
@@ -123,7 +125,7 @@ export async function planApply(
 export async function applyApproved(
   host: WorktreeHost,
   given: WorktreeRecord,
-  { commit, onto, ...options }: ApprovedApply,
+  { commit, onto, ...options }: ApprovedApply & Pick<ApplyOptions, 'by'>,
 ): Promise<ApplyOutcome | 'moved'> {
   const record = await settleApply(host, given);
   if (record.base.commit === commit) return doneBefore(host, record, options.mode);
@@ -133,6 +135,7 @@ export async function applyApproved(
 }
 
 interface Wanted {
+  readonly by?: string | undefined;
   readonly mode: ApplyMode;
   readonly message: string;
   readonly commit: string;
@@ -146,8 +149,8 @@ interface Ready extends Omit<Wanted, 'commit'> {
   readonly to: string;
 }
 
-function named({ id }: WorktreeRecord, { mode, message }: ApplyOptions): Omit<Wanted, 'commit'> {
-  return { mode, message: message ?? `Work of Claude Code session ${id}` };
+function named({ id }: WorktreeRecord, { mode, message, by }: ApplyOptions): Omit<Wanted, 'commit'> {
+  return { mode, by, message: message ?? `Work of Claude Code session ${id}` };
 }
 
 async function commitToApply(host: WorktreeHost, record: WorktreeRecord, options: ApplyOptions): Promise<Wanted> {
@@ -159,7 +162,7 @@ async function commitToApply(host: WorktreeHost, record: WorktreeRecord, options
 async function prepare(
   host: WorktreeHost,
   record: WorktreeRecord,
-  { mode, message, commit: work }: Wanted,
+  { mode, message, by, commit: work }: Wanted,
 ): Promise<Ready | NothingToApply> {
   const { commonDir, base } = record;
   if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
@@ -173,10 +176,13 @@ async function prepare(
     };
   const to = await resultOf(host, record, { mode, message, work, target });
   if (target.checkout) await requireRoom(host, record, target.checkout, { from: target.tip, to });
-  return { record, mode, message, work, target, to };
+  return { record, mode, message, by, work, target, to };
 }
 
-async function perform(host: WorktreeHost, { record: settled, mode, work, target, to }: Ready): Promise<ApplyOutcome> {
+async function perform(
+  host: WorktreeHost,
+  { record: settled, mode, by, work, target, to }: Ready,
+): Promise<ApplyOutcome> {
   const journal: ApplyJournal = {
     operation: 'apply',
     mode,
@@ -185,6 +191,7 @@ async function perform(host: WorktreeHost, { record: settled, mode, work, target
     from: target.tip,
     to,
     work,
+    ...(by !== undefined && { by }),
   };
   await checkpoint(host, 'apply-journal');
   const record = await saveRecord(host, { ...settled, journal });
@@ -264,14 +271,14 @@ async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) =
 async function finish(host: WorktreeHost, record: WorktreeRecord, journal: ApplyJournal): Promise<ApplyOutcome> {
   await checkpoint(host, 'apply-done');
   const { journal: _, ...others } = record;
-  const done = await saveRecord(host, { ...others, base: { ...record.base, commit: journal.work } });
-  return {
-    outcome: 'applied',
-    mode: journal.mode,
-    record: done,
-    ...(journal.ref !== undefined && { commit: journal.to, branch: shortBranch(journal.ref) }),
-    ...(journal.checkout && { checkout: journal.checkout.workTree }),
+  const { mode, ref, checkout, from, to, work, by } = journal;
+  const where = {
+    ...(ref !== undefined && { commit: to, branch: shortBranch(ref) }),
+    ...(checkout && { checkout: checkout.workTree }),
   };
+  const applied = { at: new Date().toISOString(), mode, ...where, ...(by !== undefined && { by }), from, to };
+  const done = await saveRecord(host, { ...others, base: { ...record.base, commit: work }, applied });
+  return { outcome: 'applied', mode, record: done, ...where };
 }
 
 /** Finishes an interrupted `apply`, so that it has happened exactly once and completely. */

@@ -28,6 +28,12 @@ export function sessions(world: JourneyWorld): void {
     await page.getByRole('button', { name: 'Fork' }).click();
     await page.getByText('Another way it is.').waitFor();
     expect(page.url()).not.toBe(first);
+    // A fork names its origin, and shows what it has from there.
+    await page.getByText(/^Forked from/).waitFor();
+    expect(await page.getByText('Hello there.').count()).toBe(0);
+    await page.getByRole('button', { name: 'Show what it inherited' }).click();
+    await page.getByText('Hello there.').waitFor();
+    expect(await page.locator('.origin a').getAttribute('href')).toBe(new URL(first).hash);
     await page.getByRole('button', { name: 'Cancel session' }).click();
     await page.getByRole('button', { name: 'Yes, cancel it' }).click();
     await waitForState(page, 'Cancelled');
@@ -54,9 +60,19 @@ export function sessions(world: JourneyWorld): void {
     await page.getByRole('link', { name: 'Work' }).click();
     await page.locator('.file', { hasText: 'README.md' }).waitFor();
     expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
+    expect(await page.locator('.file', { hasText: 'README.md' }).locator('.tag').innerText()).toBe('Added');
     await page.getByRole('button', { name: 'Apply', exact: true }).click();
-    await page.getByText(/^Applied/).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Yes, apply it' }).click();
+    const applied = page.locator('.applied');
+    await applied.waitFor();
     expect(await readFile(world.file('README.md'), 'utf8')).toBe('# Shop\n');
+    const { stdout: head } = await promisify(execFile)('git', ['rev-parse', 'HEAD'], {
+      cwd: hub.home.project,
+      env: hub.home.env(),
+    });
+    await page.reload();
+    expect(await applied.innerText()).toMatch(new RegExp(`^Applied to \\S+ as ${head.slice(0, 7)} by you`));
+    await page.locator('.file', { hasText: 'README.md' }).waitFor();
 
     await page.goto(`${hub.url}#/sessions/${sessionId}`);
     await sendMessage(page, 'Add a licence');
