@@ -169,7 +169,7 @@ export class SessionProcess {
     const history = occasion === 'first' ? this.origin : await this.#history();
     const counted = history.kind === 'fork' ? history.of : this.#id;
     const recorded = history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted);
-    totals.beginProcess(recorded, history.kind === 'resume');
+    totals.beginProcess(recorded, history.kind === 'resume', this.#services.clock.wallTime());
     const affordable = withBudgetLeft(given, totals.session, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
     const whole = first && (await this.#withUnwritten(first));
