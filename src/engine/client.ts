@@ -24,6 +24,12 @@ import { Session } from './session/session.ts';
 /** Of sessions that only the store remembers. */
 const MAX_LISTED = 100;
 
+export interface Writing {
+  readonly text: string;
+  readonly workedMs: number;
+  readonly quietMs: number;
+}
+
 /**
  * The engine as one client may use it, and all that is seen of it outside: commands go in, records come out. What its
  * principal may do is decided in `rules/access.ts` and enforced here: sessions of other principals do not exist for it.
@@ -280,6 +286,14 @@ export class EngineClient {
   activity(sessionId: string): string {
     const session = this.#find(sessionId);
     return session instanceof Session ? activityLine(session) : (session?.record.activity ?? '');
+  }
+
+  /** What Claude is writing, for how long it has been working, and for how long it was silent; only while it works. */
+  writing(sessionId: string): Writing | undefined {
+    const session = this.#find(sessionId);
+    if (!(session instanceof Session) || session.atRest) return undefined;
+    const { unfinishedText: text, times } = session.conversation;
+    return { text, workedMs: Math.round(times.workedMs), quietMs: times.quietMs };
   }
 
   /** Whether a waiting call has reason to answer. `carriesForms`: it can show forms to the person itself. */

@@ -253,7 +253,15 @@ export class Engine {
     return policy.admit(options, defaults);
   }
 
-  #launch({ by, id, prompt, streamsText }: StartRequest, options: SessionOptions): Promise<Session> {
+  /** People watch the sessions of a hub while they work. */
+  get #streamsText(): boolean {
+    return this.#services.archive !== undefined;
+  }
+
+  #launch(
+    { by, id, prompt, streamsText = this.#streamsText }: StartRequest,
+    options: SessionOptions,
+  ): Promise<Session> {
     const worktree =
       options.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, options));
     return this.#host.launch(
@@ -274,7 +282,7 @@ export class Engine {
   async plainLaunch(): Promise<SpareTemplate> {
     const options = await this.policy.admit({});
     const { launch } = await this.#rules.launches.plan(
-      this.settings.toolset === 'explicit' ? withPartialMessages(options) : options,
+      this.settings.toolset === 'explicit' || this.#streamsText ? withPartialMessages(options) : options,
     );
     return launch;
   }

@@ -449,6 +449,11 @@ export const STREAM_MESSAGES = {
   /** Open or settled. */
   request: apiRequest,
   event: apiEvent.extend({ sessionId: z.string() }),
+  /**
+   * What Claude is writing, a few times a second, while the stream has the events of one session: `text` continues what
+   * was sent before at this position. It has no id: the event of the finished message replaces it.
+   */
+  writing: z.object({ sessionId: z.string(), at: count, text: z.string(), workedMs: count, quietMs: count }),
   /** A session that was idle for too long was removed, with everything in it. */
   removed: z.object({ sessionId: z.string() }),
   /** It cannot resume from there: what is shown is stale and must be reloaded. */

@@ -1,4 +1,5 @@
 import { batch, effect, signal, untracked } from '@preact/signals';
+import type { ApiEvent } from '../../../src/schema/api.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
 import { me, signIn } from '../api/sign-in.ts';
@@ -111,6 +112,23 @@ function goneSessions(messages: readonly StreamMessage[]): Set<string> {
   return gone;
 }
 
+/** In order: an event replaces what was being written before it, not what is being written since. */
+function takeEvents(shown: SessionView, messages: readonly StreamMessage[]): void {
+  let events: ApiEvent[] = [];
+  const flush = () => {
+    if (events.length > 0) shown.takeEvents(events);
+    events = [];
+  };
+  for (const message of messages) {
+    if (message.name === 'event' && message.data.sessionId === shown.id) events.push(message.data);
+    else if (message.name === 'writing' && message.data.sessionId === shown.id) {
+      flush();
+      shown.takeWriting(message.data);
+    }
+  }
+  flush();
+}
+
 function take(messages: StreamMessage[]): void {
   let again: 'all' | 'missed' | undefined;
   batch(() => {
@@ -120,12 +138,7 @@ function take(messages: StreamMessage[]): void {
     dropSessions(gone);
     if (shown && gone.has(shown.id)) shown.removed();
     takeRequests(messages.flatMap((message) => (message.name === 'request' ? [message.data] : [])));
-    if (shown) {
-      const events = messages.flatMap((message) =>
-        message.name === 'event' && message.data.sessionId === shown.id ? [message.data] : [],
-      );
-      if (events.length > 0) shown.takeEvents(events);
-    }
+    if (shown) takeEvents(shown, messages);
     for (const message of messages) {
       if (message.name === 'session' && message.data.sessionId === shown?.id) shown.takeSession(message.data);
       else if (message.name === 'reset') again = 'all';

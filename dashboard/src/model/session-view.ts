@@ -1,5 +1,5 @@
 import { batch, signal, type Signal } from '@preact/signals';
-import type { ApiEvent, ApiSession, ApiSessionDetail } from '../../../src/schema/api.ts';
+import type { ApiEvent, ApiSession, ApiSessionDetail, StreamMessages } from '../../../src/schema/api.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { Timeline, type ToolCall } from '../timeline/timeline.ts';
 import { takeRequests } from './inbox.ts';
@@ -28,6 +28,11 @@ export class SessionView {
   /** Ids below this one have not been read. */
   readonly readFrom = signal(1);
   readonly droppedThrough = signal(0);
+  /** What Claude is writing; its event replaces it. */
+  readonly writing = signal('');
+  /** When this turn began and when Claude was last heard of, by this browser's clock. */
+  readonly workingSince = signal<number | undefined>(undefined);
+  readonly heardAt = signal(Date.now());
   /** What a copy has of its original, once somebody wants to see it. */
   readonly inherited = signal<Inherited>({ state: 'none' });
   timeline = new Timeline();
@@ -101,6 +106,7 @@ export class SessionView {
     const { detail } = this;
     if (!detail.value) return;
     const rested = row.state !== detail.value.state;
+    if (row.status !== 'running') this.workingSince.value = undefined;
     detail.value = { ...detail.value, ...row };
     if (rested || detail.value.queued.length > 0) void this.refresh();
   }
@@ -110,10 +116,19 @@ export class SessionView {
     this.state.value = { state: 'missing' };
   }
 
+  takeWriting({ at, text, workedMs, quietMs }: StreamMessages['writing']): void {
+    this.workingSince.value = Date.now() - workedMs;
+    this.heardAt.value = Date.now() - quietMs;
+    if (at === 0) this.writing.value = text;
+    else if (at === this.writing.value.length) this.writing.value += text;
+  }
+
   takeEvents(events: readonly ApiEvent[]): void {
     if (this.state.value.state !== 'shown') return;
     let isBehind = false;
+    this.heardAt.value = Date.now();
     for (const event of events) {
+      if (endsWriting(event)) this.writing.value = '';
       const { lastId } = this;
       if (event.id === lastId + 1) this.#append(event);
       else if (event.id === lastId) this.#replaceLast(event);
@@ -215,4 +230,9 @@ export class SessionView {
     for (const event of this.#events) this.timeline.add(event);
     this.revision.value++;
   }
+}
+
+function endsWriting({ data }: ApiEvent): boolean {
+  if (data.kind === 'message') return data.role === 'assistant' && data.parentToolUseId === undefined;
+  return data.kind === 'result' || data.kind === 'error' || data.kind === 'prompt';
 }

@@ -233,7 +233,6 @@ function toBody(draft: Draft): StartBody {
   return {
     prompt: draft.prompt,
     cwd: draft.cwd.trim(),
-    includePartialMessages: true,
     ...(draft.mode !== 'default' && { permissionMode: draft.mode }),
     ...(draft.checkpoints && { enableFileCheckpointing: true }),
     ...(draft.worktree && {

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, wordsOf } from '../api/client.ts';
+import { seconds } from '../model/clock.ts';
 import { view } from '../model/hub.ts';
 import { links, SESSION_TABS, type SessionTab } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
@@ -14,7 +15,7 @@ import { SessionDetails } from '../parts/session-details.tsx';
 import { Status } from '../parts/status.tsx';
 import { TimelineView } from '../parts/timeline-view.tsx';
 import { WorkView } from '../parts/work-view.tsx';
-import { costTitle, costWords, plural, shortId } from '../text/words.ts';
+import { costTitle, costWords, duration, plural, shortId } from '../text/words.ts';
 
 const TAB_NAMES: Record<SessionTab, string> = { timeline: 'Timeline', work: 'Work', details: 'Details' };
 const AT_WORK: readonly ApiSessionDetail['state'][] = STATES_AT_WORK;
@@ -73,6 +74,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
         </div>
         <p class="activity quiet">
           <Visible text={activityOf(detail)} />
+          <Elapsed shown={shown} detail={detail} />
         </p>
       </header>
       {tab === 'timeline' && <TimelineView shown={shown} detail={detail} />}
@@ -80,6 +82,22 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
       {tab === 'details' && <SessionDetails detail={detail} />}
       {tab === 'timeline' && <Composer shown={shown} detail={detail} />}
     </main>
+  );
+}
+
+const QUIET_MS = 30_000;
+
+/** How long the turn has taken so far, and whether anything is still happening in it. */
+function Elapsed({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
+  const since = shown.workingSince.value;
+  if (detail.status !== 'running' || since === undefined) return null;
+  const quietMs = seconds.value - shown.heardAt.value;
+  return (
+    <span class="elapsed">
+      {' '}
+      · {duration(Math.max(1000, 1000 * Math.round((seconds.value - since) / 1000)))}
+      {quietMs >= QUIET_MS && `, quiet for ${duration(1000 * Math.floor(quietMs / 1000))}`}
+    </span>
   );
 }
 

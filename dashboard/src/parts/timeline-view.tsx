@@ -28,8 +28,12 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
     [shown, revision, inherited],
   );
   const open = openRequestsOf(detail.sessionId);
+  const writing = shown.writing.value;
   const listed: (Row | { readonly request: (typeof open)[number] })[] = [
     ...rows,
+    ...(writing === '' || shown.timeline.isWriting
+      ? []
+      : [{ item: { kind: 'text' as const, key: 'writing', at: 0, text: writing, unfinished: true }, depth: 0 }]),
     ...open.map((request) => ({ request })),
   ];
   return (

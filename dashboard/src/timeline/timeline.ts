@@ -120,6 +120,11 @@ export class Timeline {
     if (note) this.items.push({ kind: 'note', key, at, ...note });
   }
 
+  /** Text that the session itself records while it is written. */
+  get isWriting(): boolean {
+    return this.#unfinished !== undefined;
+  }
+
   /** Depth first: what a sub-agent did is below the call that started it, unless that is collapsed. */
   rows(isFolded: (call: ToolCall) => boolean): Row[] {
     const rows: Row[] = [];

@@ -105,7 +105,7 @@ export class Replies {
         origin: { kind: 'fork', of: parent.id, through: parent.conversation.log.nextId - 1 },
         inherited: parent.conversation.totals.session,
         client: request.by,
-        streamsText: request.streamsText,
+        streamsText: request.streamsText ?? this.#parts.services.archive !== undefined,
       },
       request.prompt,
     );
@@ -165,7 +165,7 @@ export class Replies {
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
         inherited: { turns: 0, costUsd: spent, ...(unwritten && { costUnknown: true }) },
         client: request.by,
-        streamsText: request.streamsText,
+        streamsText: request.streamsText ?? this.#parts.services.archive !== undefined,
       },
       request.prompt,
     );

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import type { Writing } from '../../engine/client.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import type { StreamMessages } from '../../schema/api.ts';
 import type { FeedEntry, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
@@ -14,6 +16,8 @@ const FURTHEST_BEHIND = 10_000;
 /** Number of other principals' rows after which a reader is sent its position, so that it can resume from there. */
 const SILENT_POSITIONS = 1_000;
 const MAX_SESSIONS = 2_000;
+/** How often a reader is told what was added to a text that is being written. */
+const WRITING_MS = 250;
 const MAX_VIEWS = 4;
 /** Pages for readers that keep up, mostly the last one. */
 const MAX_PAGES = 4;
@@ -34,6 +38,8 @@ export interface StreamSource {
   readonly sessions: KnownSessions;
   readonly frames: SentFrames;
   readonly replays: Replays;
+  /** What Claude is writing in a session that this principal may see and that runs here. */
+  writing(principal: Principal): (sessionId: string) => Writing | undefined;
   /** Identifies this store: a different one has different positions. */
   storeId(): Promise<string>;
 }
@@ -54,6 +60,7 @@ function seenBy({ principal: { id, role } }: ViewContext): string {
 export async function streamFeed(source: StreamSource, request: StreamRequest, stream: EventStream): Promise<void> {
   const { tail } = source;
   const { newest, leave } = await tail.enter();
+  const stopWriting = sendWriting(source, request, stream);
   try {
     const from = position(request.lastEventId, newest);
     let at = 'reset' in from ? newest : from.position;
@@ -86,8 +93,32 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
       if (entries.length === 0) await tail.changed(at, stream.closed);
     }
   } finally {
+    stopWriting();
     leave();
   }
+}
+
+/** Looks a few times a second at what is being written, and sends what was added. Returns how to stop that. */
+function sendWriting({ writing }: StreamSource, { view, eventsOf }: StreamRequest, stream: EventStream): () => void {
+  if (eventsOf === undefined) return () => undefined;
+  const look = writing(view.principal);
+  let sent: Writing | undefined;
+  const timer = setInterval(() => {
+    const now = look(eventsOf);
+    const isSameTurn = now && sent && now.workedMs >= sent.workedMs;
+    const added =
+      now && isSameTurn && sent && now.text.startsWith(sent.text) ? now.text.slice(sent.text.length) : undefined;
+    // What is finished stays until its event replaces it.
+    const isNews = now && (!isSameTurn || (now.text !== '' && added !== ''));
+    if (isNews) {
+      const { text, workedMs, quietMs } = now;
+      const at = added === undefined ? 0 : text.length - added.length;
+      const data = { sessionId: eventsOf, at, text: added ?? text, workedMs, quietMs };
+      void stream.send(frameOf({ event: 'writing' satisfies keyof StreamMessages, data }));
+    }
+    sent = now;
+  }, WRITING_MS);
+  return () => clearInterval(timer);
 }
 
 function position(given: string | undefined, newest: number): { position: number } | { reset: string } {

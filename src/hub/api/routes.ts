@@ -77,7 +77,7 @@ export function streamRoutes(viewOf: (principal: Principal) => ViewContext): Api
       answers: {
         200: {
           description:
-            'Events named session, request, event, removed, reset and live; see components.schemas.Stream_*.',
+            'Events named session, request, event, writing, removed, reset and live; see components.schemas.Stream_*.',
           contentType: 'text/event-stream',
         },
       },
@@ -102,6 +102,10 @@ function sourceOf(context: ApiContext): StreamSource {
     sessions: new KnownSessions(store),
     frames: new SentFrames(),
     replays: new Replays(),
+    writing: (principal) => {
+      const client = context.clientFor(principal);
+      return (sessionId) => client.writing(sessionId);
+    },
     storeId: () =>
       (storeId ??= store.ensureSetting('store.id', randomUUID()).catch((error: unknown) => {
         storeId = undefined;

@@ -39,6 +39,23 @@ export function sessions(world: JourneyWorld): void {
     await waitForState(page, 'Cancelled');
   });
 
+  test('text is shown as it is written, once, with the time it takes', async () => {
+    const { hub } = world;
+    const story = 'Once upon a time there was a hub that told nobody what it heard until all was said.';
+    hub.model.on('Tell a story').reply(text(story).chunks(12, 250));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Tell a story', title: 'Story' });
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    const written = page.locator('.row.text', { has: page.locator('.cursor') });
+    await written.getByText('Once').waitFor();
+    expect(await written.innerText()).not.toContain('all was said');
+    await page.locator('.elapsed').getByText(/\d s/).waitFor();
+    await page.getByText(story).waitFor();
+    await waitForState(page, 'Idle');
+    await page.locator('.cursor').waitFor({ state: 'detached' });
+    expect(await page.getByText('Once upon').count()).toBe(1);
+  });
+
   test('work in a worktree is reviewed and applied; later work is discarded but stays on its branch', async () => {
     const { hub } = world;
     hub.model
