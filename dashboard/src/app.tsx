@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { signal } from '@preact/signals';
 import { me, signIn } from './api/sign-in.ts';
 import { stream, view } from './model/hub.ts';
 import { now } from './model/clock.ts';
@@ -11,13 +12,18 @@ import { CostsPage } from './pages/costs.tsx';
 import { InboxPage } from './pages/inbox.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
 import { SessionPage } from './pages/session.tsx';
-import { SessionsPage } from './pages/sessions.tsx';
+import { SessionsAside, SessionsPage } from './pages/sessions.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { Empty } from './parts/empty.tsx';
 import { AuditIcon, InboxIcon, PlusIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
 import { Shortcuts } from './parts/shortcuts.tsx';
 import { clockTime, exactTime, oneLine, shortId } from './text/words.ts';
+
+/** There is room for a list beside a session. */
+const wide = matchMedia('(min-width: 80rem)');
+const isWide = signal(wide.matches);
+wide.addEventListener('change', () => (isWide.value = wide.matches));
 
 export function App() {
   const signed = signIn.value.state === 'in' && exchange.value.state === 'idle';
@@ -81,7 +87,12 @@ function CurrentPage({ page: shown }: { page: Page }) {
     case 'sessions':
       return <SessionsPage query={shown.query} />;
     case 'session':
-      return <SessionPage key={shown.id} tab={shown.tab} />;
+      return (
+        <>
+          {isWide.value && <SessionsAside shown={shown.id} />}
+          <SessionPage key={shown.id} tab={shown.tab} />
+        </>
+      );
     case 'audit':
       return <AuditPage query={shown.query} />;
     case 'tokens':

@@ -422,6 +422,8 @@ export const answerBody = z.strictObject({
   answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
   /** With `allow`: also what Claude Code suggests allowing from now on, in this session. */
   always: z.boolean().optional(),
+  /** With `allow`: edits are no longer asked about in this session. */
+  acceptEdits: z.boolean().optional(),
 });
 export type AnswerBody = z.input<typeof answerBody>;
 export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });

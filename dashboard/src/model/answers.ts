@@ -2,6 +2,8 @@ import { signal, type Signal } from '@preact/signals';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
 import { signIn } from '../api/sign-in.ts';
+import { takeRequests } from './inbox.ts';
+import { readingOf } from './reading.ts';
 
 /** The progress of the answer that was given on this page. */
 export type AnswerState =
@@ -30,14 +32,25 @@ export function answerState(requestId: string): Signal<AnswerState> {
 }
 
 /**
+ * The one way to answer, by button, key or form. Nothing is allowed that was not on the screen: it is brought there
+ * instead. Returns whether the answer was sent.
+ */
+export function sendAnswer({ requestId }: ApiRequest, body: AnswerBody): boolean {
+  const reading = readingOf(requestId);
+  reading.measure();
+  if (body.decision === 'allow' && reading.left.peek() !== 'nothing') {
+    reading.showUnseen();
+    return false;
+  }
+  void answer(requestId, body, (settled) => takeRequests([settled]));
+  return true;
+}
+
+/**
  * Sends an answer until the hub has confirmed its outcome. Every attempt carries the same key, so it counts once
  * however often it arrives; a second click while one is in progress does nothing.
  */
-export async function answer(
-  requestId: string,
-  body: AnswerBody,
-  onSettled: (request: ApiRequest) => void,
-): Promise<void> {
+async function answer(requestId: string, body: AnswerBody, onSettled: (request: ApiRequest) => void): Promise<void> {
   const state = answerState(requestId);
   if (state.value.step !== 'none' && state.value.step !== 'refused') return;
   state.value = { step: 'sent', body };

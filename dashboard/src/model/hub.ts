@@ -15,6 +15,16 @@ export const stream = new LiveStream(take);
 export const view = signal<SessionView | undefined>(undefined);
 export const meFailed = signal<string | undefined>(undefined);
 
+/** The last sessions that were shown: going back to one finds it as it was left. */
+const views = new Map<string, SessionView>();
+const MAX_VIEWS = 5;
+
+function keep(shown: SessionView): void {
+  views.delete(shown.id);
+  views.set(shown.id, shown);
+  if (views.size > MAX_VIEWS) views.delete(views.keys().next().value ?? '');
+}
+
 /** Changes when the hub has a new store; positions and ids then mean something else. */
 let store: string | undefined;
 /** Until the stream has reported its starting point, events may be missed by both it and the first load. */
@@ -29,11 +39,14 @@ export function follow(): void {
     const shown = page.value;
     const id = shown.name === 'session' && signIn.value.state === 'in' ? shown.id : undefined;
     if (view.peek()?.id === id) return;
-    const next = id === undefined ? undefined : new SessionView(id);
+    const known = id === undefined ? undefined : views.get(id);
+    const next = known ?? (id === undefined ? undefined : new SessionView(id));
     untracked(() => {
+      if (next) keep(next);
       view.value = next;
       stream.wantEventsOf(id);
-      void next?.load();
+      // One that was shown before is shown at once, and brought up to date.
+      void (known ? known.refresh() : next?.load());
     });
   });
   addEventListener('online', () => stream.retryNow());
@@ -87,6 +100,7 @@ function end(): void {
   batch(() => {
     emptyInbox();
     emptySessions();
+    views.clear();
     view.value = undefined;
   });
 }
@@ -97,6 +111,8 @@ function reload(all: boolean): void {
   if (listState.peek().state !== 'loading') void loadSessions();
   const shown = view.peek();
   if (all) {
+    views.clear();
+    if (shown) keep(shown);
     void loadMe();
     void shown?.load();
   } else void shown?.refresh();

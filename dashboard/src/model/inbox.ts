@@ -40,15 +40,46 @@ export function takeRequests(rows: readonly ApiRequest[]): void {
   }
   requests.value = known;
   if (added.length === 0) return;
-  const at = (id: string) => known.get(id)?.createdAt ?? '';
-  listed.value = [...listed.value, ...added.map(({ requestId }) => requestId)].sort((a, b) =>
-    at(a) < at(b) ? -1 : at(a) > at(b) ? 1 : 0,
-  );
+  const fresh = inAge(added);
+  // While nobody can have read anything yet, all of it is put in order; later ones go to the end, where they move nothing.
+  listed.value =
+    inboxState.value.state === 'loading' ? grouped([...inbox.value, ...fresh]) : [...listed.value, ...idsOf(fresh)];
 }
 
 export function clearSettled(): void {
-  listed.value = listed.value.filter((id) => requests.value.get(id)?.status === 'open');
+  listed.value = grouped(inbox.value.filter(({ status }) => status === 'open'));
 }
+
+function inAge(rows: readonly ApiRequest[]): ApiRequest[] {
+  return [...rows].sort((a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0));
+}
+
+function idsOf(rows: readonly ApiRequest[]): string[] {
+  return rows.map(({ requestId }) => requestId);
+}
+
+/** Oldest first, those of one session together. */
+function grouped(rows: readonly ApiRequest[]): string[] {
+  const bySession = new Map<string, ApiRequest[]>();
+  for (const row of inAge(rows)) bySession.set(row.sessionId, [...(bySession.get(row.sessionId) ?? []), row]);
+  return [...bySession.values()].flatMap(idsOf);
+}
+
+/** Requests of one session that stand together. */
+export interface Group {
+  readonly key: string;
+  readonly requests: readonly ApiRequest[];
+}
+
+export const groups = computed(() => {
+  const found: { key: string; requests: ApiRequest[] }[] = [];
+  for (const row of inbox.value) {
+    const last = found.at(-1);
+    if (last?.requests[0]?.sessionId === row.sessionId) last.requests.push(row);
+    else found.push({ key: `g${row.requestId}`, requests: [row] });
+  }
+  return found;
+});
 
 /** Everything currently open. What was open here and is missing from it has been settled in the meantime. */
 export async function loadInbox(): Promise<void> {

@@ -20,9 +20,21 @@ export const SESSION_TABS = ['timeline', 'work', 'details'] as const;
 export type SessionTab = (typeof SESSION_TABS)[number];
 
 const fragment = signal(location.hash);
-addEventListener('hashchange', () => {
+let entries = 0;
+
+/** Numbers the entries of the history: one that was there before is returned to, and keeps its place. */
+function enter(): void {
+  const { entry } = (history.state ?? {}) as { entry?: string };
+  if (entry === undefined) history.replaceState({ entry: `${performance.timeOrigin}.${++entries}` }, '', location.href);
   fragment.value = location.hash;
-});
+}
+enter();
+addEventListener('hashchange', enter);
+
+/** Identifies the current entry of the history. */
+export function historyEntry(): string {
+  return String((history.state as { entry?: string } | null)?.entry ?? '');
+}
 
 export const page = computed<Page>(() => parse(fragment.value));
 

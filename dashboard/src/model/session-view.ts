@@ -145,6 +145,16 @@ export class SessionView {
     void this.#readBack().finally(() => (this.#readsBack = false));
   }
 
+  /** Everything back to the first event. */
+  async readAll(): Promise<void> {
+    while (this.hasEarlier && this.state.value.state === 'shown') {
+      const before = this.readFrom.value;
+      this.#readsBack = true;
+      await this.#readBack().finally(() => (this.#readsBack = false));
+      if (this.readFrom.value === before) return;
+    }
+  }
+
   async readInherited(): Promise<void> {
     const { sessionId, through = Infinity } = this.detail.value?.forkOf ?? {};
     if (sessionId === undefined) return;

@@ -1,14 +1,31 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { clearSettled, inbox, inboxState, loadInbox, openCount, settledCount } from '../model/inbox.ts';
+import type { ApiRequest } from '../../../src/schema/api.ts';
+import { answerState, sendAnswer } from '../model/answers.ts';
+import {
+  clearSettled,
+  groups,
+  inbox,
+  inboxState,
+  loadInbox,
+  openCount,
+  settledCount,
+  type Group,
+} from '../model/inbox.ts';
+import { readingOf } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Visible } from '../parts/plain-text.tsx';
 import { RequestCard } from '../parts/request-card.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
+import { oneLine, shortId } from '../text/words.ts';
 
 export function InboxPage() {
   const main = useRef<HTMLElement>(null);
   useEffect(() => clearSettled, []);
   const requests = inbox.value;
+  const rows = groups.value.flatMap((group): (ApiRequest | Group)[] =>
+    group.requests.length > 1 ? [...group.requests, group] : [...group.requests],
+  );
   const state = inboxState.value;
   const done = settledCount.value;
   return (
@@ -24,12 +41,15 @@ export function InboxPage() {
         <Failed what="The inbox could not be loaded" why={state.why} onRetry={() => void loadInbox()} />
       ) : requests.length > 0 ? (
         <VirtualList
-          items={requests}
-          keyOf={({ requestId }) => requestId}
-          render={(request) => <RequestCard request={request} />}
+          items={rows}
+          keyOf={(row) => ('key' in row ? row.key : row.requestId)}
+          render={(row) => ('key' in row ? <GroupEnd group={row} /> : <RequestCard request={row} />)}
           estimate={320}
           scroller={main}
           label="Requests, oldest first"
+          isStop={(row) =>
+            !('key' in row) && row.status === 'open' && answerState(row.requestId).peek().step === 'none'
+          }
           class="cards"
         />
       ) : state.state === 'loading' ? (
@@ -43,5 +63,37 @@ export function InboxPage() {
         </Empty>
       )}
     </main>
+  );
+}
+
+/** Answers everything that one session asks at once. Below its requests: above them it would move them. */
+function GroupEnd({ group: { requests } }: { group: Group }) {
+  const open = requests.filter(
+    (one) =>
+      one.status === 'open' &&
+      one.mayAnswer &&
+      one.type === 'permission' &&
+      answerState(one.requestId).value.step === 'none',
+  );
+  const unseen = open.filter(({ requestId }) => readingOf(requestId).left.value !== 'nothing').length;
+  const [first] = requests;
+  if (open.length < 2) return null;
+  return (
+    <div class="group-end">
+      <button
+        type="button"
+        class="button"
+        disabled={unseen > 0}
+        onClick={() => {
+          for (const one of open) sendAnswer(one, { decision: 'allow' });
+        }}
+      >
+        Allow all {open.length}
+      </button>
+      <span class="quiet">
+        of <Visible text={oneLine(first?.session.title ?? `session ${shortId(first?.sessionId ?? '')}`, 60)} />
+        {unseen > 0 && `; ${unseen} of them ${unseen === 1 ? 'has' : 'have'} not been on the screen yet`}
+      </span>
+    </div>
   );
 }

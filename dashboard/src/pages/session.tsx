@@ -1,10 +1,12 @@
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, wordsOf } from '../api/client.ts';
 import { seconds } from '../model/clock.ts';
 import { view } from '../model/hub.ts';
 import { links, SESSION_TABS, type SessionTab } from '../model/router.ts';
+import { markSeen } from '../model/seen.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { Composer } from '../parts/composer.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -44,6 +46,9 @@ export function SessionPage({ tab }: { tab: SessionTab }) {
 }
 
 function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSessionDetail; tab: SessionTab }) {
+  useEffect(() => {
+    if (!document.hidden) markSeen(detail);
+  }, [detail.lastActiveAt, detail.state]);
   return (
     <main class="session" id="content" tabIndex={-1}>
       <header class="session-header">

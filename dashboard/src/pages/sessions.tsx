@@ -1,8 +1,10 @@
 import { effect } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApiSession } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
 import { filterBy, links, type Query } from '../model/router.ts';
+import { isUnread } from '../model/seen.ts';
 import {
   hasMore,
   listState,
@@ -29,8 +31,44 @@ export function SessionsPage({ query }: { query: Query }) {
     search.value = query['search'] ?? '';
     statusFilter.value = isFilter(query['status']) ? query['status'] : 'all';
   }, [query['search'], query['status']]);
-  const filter = (words: string, status: StatusFilter) =>
-    filterBy('sessions', { search: words, status: status === 'all' ? '' : status });
+  return (
+    <main class="page sessions" id="content" tabIndex={-1} ref={main}>
+      <div class="page-header">
+        <h1>Sessions</h1>
+        <a href={links.costs}>Costs</a>
+      </div>
+      <SessionList
+        scroller={main}
+        filter={(words, status) => filterBy('sessions', { search: words, status: status === 'all' ? '' : status })}
+      />
+    </main>
+  );
+}
+
+/** The same list beside a session, where there is room for both. */
+export function SessionsAside({ shown }: { shown: string }) {
+  const aside = useRef<HTMLElement>(null);
+  return (
+    <aside class="sessions sessions-aside" aria-label="Sessions" ref={aside}>
+      <SessionList
+        scroller={aside}
+        shown={shown}
+        filter={(words, status) => {
+          search.value = words;
+          statusFilter.value = status;
+        }}
+      />
+    </aside>
+  );
+}
+
+interface ListProps {
+  scroller: RefObject<HTMLElement | null>;
+  filter: (words: string, status: StatusFilter) => void;
+  shown?: string;
+}
+
+function SessionList({ scroller, filter, shown }: ListProps) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isFirst = true;
@@ -49,11 +87,7 @@ export function SessionsPage({ query }: { query: Query }) {
   const rows = sessions.value;
   const isFiltered = search.value.trim() !== '' || statusFilter.value !== 'all';
   return (
-    <main class="page sessions" id="content" tabIndex={-1} ref={main}>
-      <div class="page-header">
-        <h1>Sessions</h1>
-        <a href={links.costs}>Costs</a>
-      </div>
+    <>
       <search class="filters">
         <label class="field search">
           <span class="visually-hidden">Search sessions</span>
@@ -61,7 +95,7 @@ export function SessionsPage({ query }: { query: Query }) {
             type="search"
             placeholder="Title, directory, owner or id"
             value={search.value}
-            data-slash
+            data-slash={shown === undefined || undefined}
             onInput={({ currentTarget }) => filter(currentTarget.value, statusFilter.value)}
           />
         </label>
@@ -84,10 +118,11 @@ export function SessionsPage({ query }: { query: Query }) {
         <VirtualList
           items={rows}
           keyOf={({ sessionId }) => sessionId}
-          render={(row) => <SessionRow session={row} />}
+          render={(row) => <SessionRow session={row} isShown={row.sessionId === shown} />}
           estimate={76}
-          scroller={main}
+          scroller={scroller}
           label="Sessions"
+          isStop={() => true}
           onNearEnd={() => {
             if (hasMore.value) loadMore();
           }}
@@ -107,7 +142,7 @@ export function SessionsPage({ query }: { query: Query }) {
           </p>
         </Empty>
       )}
-    </main>
+    </>
   );
 }
 
@@ -115,11 +150,12 @@ function isFilter(name: string | undefined): name is StatusFilter {
   return name !== undefined && Object.hasOwn(STATUS_FILTERS, name);
 }
 
-function SessionRow({ session }: { session: ApiSession }) {
+function SessionRow({ session, isShown }: { session: ApiSession; isShown: boolean }) {
   const { sessionId, title, state, owner, activity, lastActiveAt } = session;
   return (
-    <a class="session-row" href={links.session(sessionId)}>
+    <a class="session-row" href={links.session(sessionId)} aria-current={isShown ? 'true' : undefined}>
       <span class="row-title">
+        {isUnread(session) && <span class="unread" role="img" aria-label="Not seen yet" title="Not seen yet" />}
         <Visible text={title ?? `Session ${shortId(sessionId)}`} />
       </span>
       <Status state={state} />

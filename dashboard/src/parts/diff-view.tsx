@@ -10,6 +10,8 @@ import { useFold, type Limits } from './part.tsx';
 import { Marked, Visible, VisibleLineOf } from './plain-text.tsx';
 
 const LIMITS: Limits = { lines: 400, chars: Infinity };
+/** From here on it is worth saying how long it is. */
+const MANY_LINES = 12;
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
 
 export interface EditDiffProps {
@@ -115,7 +117,8 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
   const chars = useMemo(() => rows.reduce((sum, { text }) => sum + text.length, 0), [rows]);
   const { shown, unfold } = useFold(rows.length, chars, LIMITS);
   return (
-    <>
+    <div class={shown === 'all' ? 'diff-block' : 'diff-block cut'}>
+      {rows.length > MANY_LINES && <p class="size quiet">{plural(lines.length, 'line')}</p>}
       <div class={numbered ? 'diff numbered' : 'diff'} role="group" aria-label={label} tabIndex={0}>
         {(shown === 'all' ? rows : beginningOf(rows, shown)).map((row) => (
           <div class={`line ${row.kind}`}>
@@ -132,7 +135,7 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
           Show all {plural(lines.length, 'line')}
         </button>
       )}
-    </>
+    </div>
   );
 }
 

@@ -20,7 +20,7 @@ export function FormattedText({ text, label }: { text: string; label: string }) 
       {asSource.value ? (
         <Code text={text} label={`${label}, source`} />
       ) : (
-        <div class="plan" role="group" aria-label={label}>
+        <div class={shown === 'all' ? 'plan' : 'plan cut'} role="group" aria-label={label}>
           <Markdown text={shown === 'all' ? text : beginningOf(text, shown)} />
         </div>
       )}

@@ -58,6 +58,10 @@ export function InputEditor({ requestId, toolName, input, busy, unread, onSend, 
           disabled={busy}
           spellcheck={false}
           onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send();
+            else if (event.key === 'Escape') onBack();
+          }}
         />
       </label>
       {problem.value !== '' && (

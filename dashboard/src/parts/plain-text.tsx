@@ -59,21 +59,24 @@ interface CodeProps {
   tone?: 'command' | 'output' | 'problem';
 }
 
-const LIMITS: Limits = { lines: Infinity, chars: 20_000 };
+const LIMITS: Limits = { lines: 60, chars: 20_000 };
+/** From here on it is worth saying how long it is. */
+const MANY_LINES = 12;
 
 export function Code({ text, label, tone = 'output' }: CodeProps) {
   const lines = useMemo(() => visibleLines(text), [text]);
   const { shown, unfold } = useFold(lines.length, text.length, LIMITS);
+  const count = useMemo(() => text.split('\n').length, [text]);
   return (
-    <div class="code-block">
+    <div class={shown === 'all' ? 'code-block' : 'code-block cut'}>
+      {count > MANY_LINES && <p class="size quiet">{plural(count, 'line')}</p>}
       {/* A region that scrolls must be reachable by keyboard. */}
       <pre class={`code code-${tone}`} tabIndex={0} role="group" aria-label={label}>
         <Marked parts={markedLines(shown === 'all' ? lines : beginningOf(text, lines, shown))} />
       </pre>
       {shown !== 'all' && (
         <button type="button" class="button small" onClick={unfold}>
-          Show all{' '}
-          {lines.length > shown.lines ? plural(text.split('\n').length, 'line') : plural(text.length, 'character')}
+          Show all {lines.length > shown.lines ? plural(count, 'line') : plural(text.length, 'character')}
         </button>
       )}
     </div>

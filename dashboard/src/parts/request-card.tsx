@@ -2,9 +2,8 @@ import { useSignal } from '@preact/signals';
 import { useId, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
 import { me } from '../api/sign-in.ts';
-import { answer, answerState, type AnswerState } from '../model/answers.ts';
+import { answerState, sendAnswer, type AnswerState } from '../model/answers.ts';
 import { draft } from '../model/drafts.ts';
-import { takeRequests } from '../model/inbox.ts';
 import { readingOf, type Left } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { shortcutsOn } from '../model/settings.ts';
@@ -26,16 +25,10 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   const isOpen = request.status === 'open' && state.step !== 'late' && state.step !== 'confirmed';
   const reading = readingOf(request.requestId);
   const notice = useSignal('');
-  // The one way to answer, by button, key or form. Nothing is allowed that was not on the screen.
   const send = (body: AnswerBody) => {
-    reading.measure();
-    if (body.decision === 'allow' && reading.left.peek() !== 'nothing') {
-      reading.showUnseen();
-      notice.value = 'Not sent: this had not been on the screen yet. Read it, then answer again.';
-      return;
-    }
-    notice.value = '';
-    void answer(request.requestId, body, (settled) => takeRequests([settled]));
+    const sent = sendAnswer(request, body);
+    notice.value = sent ? '' : 'Not sent: this had not been on the screen yet. Read it, then answer again.';
+    if (sent) focusNextOf(request.requestId, element.current);
   };
   // A settled card stays as tall as it was: otherwise a click meant for the next card could land on another button.
   const settledHeight = useRef<number | undefined>(undefined);
@@ -146,8 +139,14 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   );
 }
 
+/** Whoever answers by keyboard continues with the next one. */
+function focusNextOf(requestId: string, card: HTMLElement | null): void {
+  if (!card?.contains(document.activeElement)) return;
+  card.dispatchEvent(new CustomEvent('answered', { bubbles: true, detail: requestId }));
+}
+
 function pressed(key: string, card: HTMLElement | null): void {
-  const control = { a: 'allow', A: 'always', d: 'deny', e: 'change', m: 'message' }[key];
+  const control = { a: 'allow', A: 'always', s: 'accept-edits', d: 'deny', e: 'change', m: 'message' }[key];
   const target = control && card?.querySelector<HTMLElement>(`[data-control="${control}"]`);
   if (!target) return;
   if (control === 'message') requestAnimationFrame(() => target.focus());
@@ -220,6 +219,10 @@ function saysAlready(value: unknown, description = ''): boolean {
   return typeof value === 'string' && (value === description || value.endsWith(`/${description}`));
 }
 
+/** Tools that Claude Code's mode `acceptEdits` is about. */
+const EDITS: ReadonlySet<string> = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
+const KEEP_PLANNING = 'Keep planning: the plan is not approved yet.';
+
 interface DecisionProps {
   request: ApiRequest;
   state: AnswerState;
@@ -245,6 +248,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
   const busy = state.step === 'sent';
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
+  const deny = () => send({ decision: 'deny', ...(words !== '' && { message: words }) });
   if (editing.value && request.asShown === undefined) {
     return (
       <InputEditor
@@ -269,6 +273,9 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
           disabled={busy}
           data-control="message"
           onInput={({ currentTarget }) => (message.value = currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && words !== '') deny();
+          }}
         />
       </label>
       <div class="buttons">
@@ -297,6 +304,19 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             Always allow
           </button>
         )}
+        {(request.type === 'plan_review' || EDITS.has(request.toolName)) && request.asShown === undefined && (
+          <button
+            type="button"
+            class="button"
+            data-control="accept-edits"
+            disabled={busy || isOff(left)}
+            aria-describedby={isOff(left) ? reason : undefined}
+            title="Files in its directory are then edited without asking; everything else is still asked"
+            onClick={() => send({ decision: 'allow', acceptEdits: true })}
+          >
+            {request.type === 'plan_review' ? 'Allow and accept edits' : 'Allow edits in this session'}
+          </button>
+        )}
         {request.type === 'permission' && request.asShown === undefined && (
           <button
             type="button"
@@ -308,21 +328,28 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             Change…
           </button>
         )}
-        <button
-          type="button"
-          class="button danger"
-          data-control="deny"
-          disabled={busy}
-          onClick={() => send({ decision: 'deny', ...(words !== '' && { message: words }) })}
-        >
+        <button type="button" class="button danger" data-control="deny" disabled={busy} onClick={deny}>
           Deny
         </button>
+        {request.type === 'plan_review' && (
+          <button
+            type="button"
+            class="button"
+            disabled={busy}
+            onClick={() => send({ decision: 'deny', message: words === '' ? KEEP_PLANNING : words })}
+          >
+            Keep planning
+          </button>
+        )}
         <Progress state={state} notice={notice} />
       </div>
       {isOff(left) && (
         <p class="quiet why-off" id={reason}>
           {WHY_OFF[left]}
         </p>
+      )}
+      {request.type === 'plan_review' && (
+        <p class="quiet always-words">“Allow” asks again before each edit; “Keep planning” leaves it in plan mode.</p>
       )}
       {request.type === 'permission' && request.alwaysAllows !== undefined && (
         <p class="quiet always-words">

@@ -2,30 +2,52 @@ import { useEffect } from 'preact/hooks';
 import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
 import { keysShown, setShortcuts, shortcutsOn } from '../model/settings.ts';
+import { moveFocus } from '../model/stops.ts';
 import { Dialog } from './dialog.tsx';
+import { Palette, paletteShown } from './palette.tsx';
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ['j / k', 'next or previous request'],
+  ['Ctrl + K', 'go to a page or a session'],
+  ['j / k', 'next or previous request or session'],
   ['a', 'allow the focused request'],
   ['Shift + A', 'always allow it'],
+  ['s', 'allow edits in this session'],
   ['d', 'deny it'],
   ['m', 'write a message to Claude'],
   ['e', 'edit its input'],
   ['g i / g s', 'go to the inbox, to the sessions'],
   ['n', 'new session'],
   ['/', 'search, or write a message'],
-  ['Ctrl + Enter', 'send'],
+  ['Home / End', 'start or end of a session'],
+  ['Ctrl + Enter', 'send what is being written'],
+  ['Esc', 'leave a field, go back from editing'],
   ['?', 'this list'],
 ];
 
 const TYPING = 'input, textarea, select, [contenteditable]';
 
+/** Keys belong to the field that is being written in. */
+export function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof Element && target.closest(TYPING) !== null;
+}
+
 export function Shortcuts() {
   useEffect(() => {
     let afterG = false;
     const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k' && !document.querySelector('dialog[open]')) {
+        event.preventDefault();
+        paletteShown.value = true;
+        return;
+      }
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (event.target instanceof Element && event.target.closest(TYPING)) return;
+      if (event.key === 'Escape' && isTyping(event) && !document.querySelector('dialog[open]')) {
+        // Back to what the field belongs to, where single keys work again.
+        const field = event.target as HTMLElement;
+        (field.closest<HTMLElement>('[data-request]') ?? document.querySelector<HTMLElement>('main'))?.focus();
+        return;
+      }
+      if (isTyping(event)) return;
       if (document.querySelector('dialog[open]')) return;
       if (event.key === '?') {
         keysShown.value = true;
@@ -45,9 +67,16 @@ export function Shortcuts() {
         field.focus();
       }
     };
+    // The next one, once this one is on its way.
+    const onAnswered = () => moveFocus(1);
     addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    addEventListener('answered', onAnswered);
+    return () => {
+      removeEventListener('keydown', onKey);
+      removeEventListener('answered', onAnswered);
+    };
   }, []);
+  if (paletteShown.value) return <Palette />;
   if (!keysShown.value) return null;
   return (
     <Dialog title="Keyboard" onClose={() => (keysShown.value = false)}>
@@ -78,12 +107,4 @@ export function Shortcuts() {
       </form>
     </Dialog>
   );
-}
-
-function moveFocus(step: 1 | -1): void {
-  const cards = [...document.querySelectorAll<HTMLElement>('[data-request]:not(.settled)')];
-  const at = cards.findIndex((card) => card.contains(document.activeElement));
-  const next = cards[at < 0 ? (step > 0 ? 0 : cards.length - 1) : Math.min(cards.length - 1, Math.max(0, at + step))];
-  next?.focus({ preventScroll: true });
-  next?.scrollIntoView({ block: 'nearest' });
 }

@@ -1,5 +1,7 @@
 import type { ComponentChild, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import { registerStops } from '../model/stops.ts';
+import { historyEntry } from '../model/router.ts';
 
 interface Props<Item> {
   readonly items: readonly Item[];
@@ -15,11 +17,27 @@ interface Props<Item> {
   readonly onNearEnd?: () => void;
   readonly onAtEnd?: (atEnd: boolean) => void;
   readonly class?: string;
+  /** Filled in with a way to bring an item onto the screen. */
+  readonly control?: RefObject<ListControl | null>;
+  /** Whether the keys for the next and the previous item stop at it. */
+  readonly isStop?: (item: Item) => boolean;
+  /** An item that is marked. */
+  readonly marked?: string | undefined;
 }
+
+export interface ListControl {
+  show(key: string): void;
+}
+
+/** Where lists were left, by entry of the history. */
+const places = new Map<string, { anchor: { key: string; offset: number }; heights: Map<string, number> }>();
+const MAX_PLACES = 100;
 
 const OVERSCAN_PX = 600;
 const NEAR_PX = 800;
 const AT_END_PX = 40;
+/** How far below the edge an item is shown that was asked for. */
+const SHOWN_PX = 12;
 
 /**
  * A long list of which only the part near the screen exists. Heights are measured, and changes above the first visible
@@ -28,11 +46,13 @@ const AT_END_PX = 40;
 export function VirtualList<Item>(props: Props<Item>) {
   const { items, keyOf, render, estimate, scroller, label, followEnd = false } = props;
   const outer = useRef<HTMLDivElement>(null);
-  const heights = useRef(new Map<string, number>());
+  const place = useRef(`${historyEntry()} ${label}`).current;
+  const kept = useRef(places.get(place)).current;
+  const heights = useRef(kept?.heights ?? new Map<string, number>());
   const [, redraw] = useReducer((count: number, _: undefined) => count + 1, 0);
-  const follows = useRef(followEnd);
+  const follows = useRef(followEnd && !kept);
   /** The first visible item and how far above the edge it begins. */
-  const anchor = useRef<{ key: string; offset: number } | undefined>(undefined);
+  const anchor = useRef<{ key: string; offset: number } | undefined>(kept?.anchor);
   const latest = useRef(props);
   latest.current = props;
 
@@ -71,7 +91,42 @@ export function VirtualList<Item>(props: Props<Item>) {
       element.removeEventListener('scroll', onScroll);
       resized.disconnect();
       cancelAnimationFrame(frame);
+      places.delete(place);
+      if (anchor.current && !follows.current) places.set(place, { anchor: anchor.current, heights: heights.current });
+      if (places.size > MAX_PLACES) places.delete(places.keys().next().value ?? '');
     };
+  }, []);
+
+  const show = (key: string): void => {
+    follows.current = false;
+    anchor.current = { key, offset: SHOWN_PX };
+    redraw(undefined);
+  };
+  if (props.control) props.control.current = { show };
+
+  useEffect(() => {
+    const stops = () => latest.current.items.filter((item) => latest.current.isStop?.(item) === true);
+    if (!props.isStop) return undefined;
+    return registerStops({
+      next: (from, step) => {
+        const all = latest.current.items.map((item) => latest.current.keyOf(item));
+        const keys = stops().map((item) => latest.current.keyOf(item));
+        const at = from === undefined ? -1 : all.indexOf(from);
+        if (at < 0) return step > 0 ? keys[0] : keys.at(-1);
+        return step > 0 ? keys.find((key) => all.indexOf(key) > at) : keys.findLast((key) => all.indexOf(key) < at);
+      },
+      focus: (key) => {
+        const row = (): HTMLElement | null =>
+          outer.current?.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`) ?? null;
+        if (!row()) show(key);
+        // It exists once the list has been drawn again.
+        requestAnimationFrame(() => {
+          const target = row()?.querySelector<HTMLElement>('[data-request], a, button');
+          target?.focus({ preventScroll: true });
+          target?.scrollIntoView({ block: 'nearest' });
+        });
+      },
+    });
   }, []);
 
   useLayoutEffect(() => {
@@ -114,6 +169,7 @@ export function VirtualList<Item>(props: Props<Item>) {
             key={key}
             data-key={key}
             data-index={first + index}
+            class={key === props.marked ? 'marked' : undefined}
             role="listitem"
             aria-posinset={first + index + 1}
             aria-setsize={items.length}

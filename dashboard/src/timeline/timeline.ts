@@ -258,6 +258,22 @@ export class Timeline {
   }
 }
 
+/** What can be searched for in an item. */
+export function textIn(item: Item): string {
+  switch (item.kind) {
+    case 'tool':
+      return `${item.call.name} ${JSON.stringify(item.call.ran ?? item.call.input)} ${item.call.output ?? ''}`;
+    case 'request':
+      return item.request.toolName;
+    case 'result':
+      return item.result.text;
+    case 'aside':
+      return `${item.title} ${item.text}`;
+    default:
+      return item.text;
+  }
+}
+
 /** Claude Code's own words, by how they begin (2.1.325). */
 const ASIDES: readonly (readonly [beginning: string, title: string])[] = [
   ['[Request interrupted by user', 'Interrupted'],

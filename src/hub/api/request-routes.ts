@@ -19,6 +19,8 @@ import { DECIDERS, EVERY_ROLE, readsAll, visibleRequest } from './rights.ts';
 import { outcomeView, requestView, type ViewContext } from './views.ts';
 
 /** The inbox, and the answers to what is in it. */
+const ACCEPT_EDITS = { type: 'setMode', mode: 'acceptEdits', destination: 'session' } as const;
+
 export function requestRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   return [
     defineRoute({
@@ -77,7 +79,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
         200: { description: 'The answer was accepted.', schema: answerAnswer },
         409: { description: 'It was already settled; `outcome` says by whom and how.', schema: apiError },
       },
-      async run({ context, principal, params, body: { decision, ...more } }) {
+      async run({ context, principal, params, body: { acceptEdits = false, ...given } }) {
         const { store } = context;
         const view = viewOf(principal);
         const id = params['requestId'] ?? '';
@@ -85,7 +87,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
         if (request.outcome) return settledBefore(request.outcome, view);
         const client = context.clientFor(principal);
         try {
-          const answer = { decision, ...more };
+          const answer = { ...given, ...(acceptEdits && { updatedPermissions: [ACCEPT_EDITS] }) };
           const command = { kind: 'respond', sessionId: session.id, requestId: id, answer } as const;
           const { warnings } = await client.execute<'respond'>(command);
           await context.stored();

@@ -146,4 +146,71 @@ export function answers(): void {
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
   });
+
+  test('can be given to all requests of a session at once, when all of them have been on the screen', async () => {
+    const { page, hub } = await show((data) => {
+      data.requests = ['one', 'two', 'three'].flatMap((name, index) => [
+        request(`r-${name}`, SESSION_ID, { input: { command: `make ${name}` }, createdAt: ago(300 - index) }),
+        ...(index === 0 ? [request('r-other', data.sessions[1]!.sessionId, { createdAt: ago(299.5) })] : []),
+      ]);
+    });
+    // Those of one session stand together, below the oldest of them.
+    await card(page, 'r-other').waitFor({ state: 'attached' });
+    const order = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('[data-request]')].map((one) => one.dataset.request)`,
+    );
+    expect(order).toEqual(['r-one', 'r-two', 'r-three', 'r-other']);
+    const all = page.getByRole('button', { name: 'Allow all 3' });
+    for (const name of ['one', 'two', 'three']) {
+      for (const part of await card(page, `r-${name}`).locator('.part').all()) {
+        await part.scrollIntoViewIfNeeded();
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+      }
+    }
+    await all.click();
+    await expect.poll(() => hub.calls.filter(({ path }) => path.endsWith('/answer')).length).toBe(3);
+    expect(hub.data.requests.find(({ requestId }) => requestId === 'r-other')?.status).toBe('open');
+  });
+
+  test('can accept edits for the session, and a plan has three ways to go on', async () => {
+    const { page, hub } = await show();
+    const sent = (id: string) => hub.calls.find(({ path }) => path === `requests/${id}/answer`)?.body;
+    await button(page, 'req-edit', 'Allow edits in this session').click();
+    await card(page, 'req-edit').getByText('Allowed by you').waitFor();
+    expect(sent('req-edit')).toEqual({ decision: 'allow', acceptEdits: true });
+    await card(page, 'req-plan').scrollIntoViewIfNeeded();
+    expect(await button(page, 'req-plan', 'Allow and accept edits').count()).toBe(1);
+    expect(await button(page, 'req-plan', 'Allow').count()).toBe(1);
+    await button(page, 'req-plan', 'Keep planning').click();
+    await card(page, 'req-plan').getByText('Denied by you').waitFor();
+    expect(sent('req-plan')).toMatchObject({ decision: 'deny' });
+  });
+
+  test('by keyboard lead to the next request, also one that is not rendered yet', async () => {
+    const { page } = await show((data) => {
+      data.requests = Array.from({ length: 40 }, (_, index) =>
+        request(`k-${index}`, SESSION_ID, { input: { command: `make ${index}` }, createdAt: ago(500 - index) }),
+      );
+    });
+    const focused = () => page.evaluate<string>(`document.activeElement?.dataset.request ?? ''`);
+    await card(page, 'k-0').waitFor();
+    await page.keyboard.press('j');
+    await expect.poll(focused).toBe('k-0');
+    await page.keyboard.press('a');
+    await card(page, 'k-0').getByText('Allowed by you').waitFor();
+    await expect.poll(focused).toBe('k-1');
+    for (let index = 2; index <= 20; index++) {
+      await page.keyboard.press('j');
+      await expect.poll(focused).toBe(`k-${index}`);
+    }
+    await page.keyboard.press('m');
+    await expect.poll(() => page.evaluate<string>('document.activeElement.tagName')).toBe('TEXTAREA');
+    await page.keyboard.type('Not that one');
+    await page.keyboard.press('Control+Enter');
+    await card(page, 'k-20').getByText('Not that one').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByLabel('Page, session or command').fill('french');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+  });
 }

@@ -70,4 +70,77 @@ export function timeline(): void {
     await card(page, 'r-outside').getByText('Outside the working directory').waitFor();
     expect(await card(page, 'r-inside').getByText('Outside the working directory').count()).toBe(0);
   });
+
+  test('a long session can be read from its start, by its outline, by search, and by keys', async () => {
+    const { page, hub } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[SESSION_ID] = Array.from({ length: 2500 }, (_, index) =>
+          index % 500 === 0
+            ? event(index + 1, 'progress', {
+                kind: 'prompt',
+                messageId: `m${index}`,
+                text: `Chapter ${index / 500 + 1}`,
+              })
+            : says(index + 1, index === 700 ? 'Here is the needle.' : `Line number ${index + 1}`),
+        );
+      },
+      {},
+      SESSION,
+    );
+    const line = (text: string) => page.locator('.timeline').getByText(text, { exact: true });
+    await line('Line number 2500').waitFor();
+    await page.getByRole('button', { name: 'Start' }).click();
+    await line('Chapter 1').waitFor();
+    await page.getByRole('button', { name: 'Latest' }).click();
+    await line('Line number 2500').waitFor();
+    await page.getByRole('button', { name: 'Outline' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Chapter 3' }).click();
+    await line('Chapter 3').waitFor();
+    await page.getByLabel('Search in this session').fill('needle');
+    await page.getByText('1 place', { exact: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await line('Here is the needle.').waitFor();
+    expect(await page.locator('.marked').innerText()).toBe('Here is the needle.');
+    // Keys that a browser would use for the page are for the timeline, once no field has the focus.
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('End');
+    await line('Line number 2500').waitFor();
+    await page.keyboard.press('PageUp');
+    await page.getByRole('button', { name: 'Latest' }).waitFor();
+    const top = () => page.evaluate<number>(`document.querySelector('.timeline').scrollTop`);
+    const seen = await top();
+    // Back finds the place again; a new visit begins at the end.
+    await page.goto(`${hub.url}#/sessions`);
+    await page.getByText('Upgrade the build').waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Latest' }).waitFor();
+    await expect.poll(async () => Math.abs((await top()) - seen)).toBeLessThan(80);
+    await page.keyboard.press('Home');
+    await line('Chapter 1').waitFor();
+  });
+
+  test('text arrives piece by piece and is replaced by its message; a silence is told', async () => {
+    const { page, hub } = await show(
+      (data) => {
+        data.requests = [];
+        Object.assign(data.sessions[0]!, { status: 'running', state: 'running' });
+      },
+      {},
+      SESSION,
+    );
+    await page.getByText('Only the invoice rounds.').waitFor();
+    const piece = (at: number, text: string, quietMs = 0) =>
+      hub.publish('writing', { sessionId: SESSION_ID, at, text, workedMs: 65_000, quietMs });
+    piece(0, 'I am wri');
+    await page.getByText('I am wri', { exact: true }).waitFor();
+    piece(8, 'ting this.');
+    await page.getByText('I am writing this.').waitFor();
+    await page.getByText(/1 min \d+ s/).waitFor();
+    hub.publish('event', { sessionId: SESSION_ID, ...says(15, 'I am writing this.') });
+    await page.locator('.cursor').waitFor({ state: 'detached' });
+    expect(await page.getByText('I am writing this.').count()).toBe(1);
+    piece(0, '', 41_000);
+    await page.getByText(/quiet for 4\d s/).waitFor();
+  });
 }

@@ -1,0 +1,102 @@
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useId } from 'preact/hooks';
+import { me } from '../api/sign-in.ts';
+import { go, links } from '../model/router.ts';
+import { listState, loadSessions, sessions } from '../model/sessions.ts';
+import { keysShown } from '../model/settings.ts';
+import { signOut } from '../model/sign-in-flow.ts';
+import { oneLine, projectOf, shortId } from '../text/words.ts';
+import { Dialog } from './dialog.tsx';
+import { Visible } from './plain-text.tsx';
+
+export const paletteShown = signal(false);
+
+interface Choice {
+  readonly name: string;
+  readonly note: string;
+  readonly run: () => void;
+}
+
+const MAX_CHOICES = 12;
+
+/** Everything that one can go to, by name. */
+export function Palette() {
+  const words = useSignal('');
+  const at = useSignal(0);
+  const id = useId();
+  useEffect(() => {
+    if (listState.peek().state === 'loading') void loadSessions();
+  }, []);
+  const wanted = words.value.trim().toLowerCase().split(/\s+/);
+  const found = choices()
+    .filter(({ name, note }) => wanted.every((word) => `${name} ${note}`.toLowerCase().includes(word)))
+    .slice(0, MAX_CHOICES);
+  const run = (choice: Choice | undefined) => {
+    if (!choice) return;
+    paletteShown.value = false;
+    choice.run();
+  };
+  const chosen = Math.min(at.value, found.length - 1);
+  return (
+    <Dialog title="Go to" onClose={() => (paletteShown.value = false)}>
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Page, session or command"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={found.length > 0 ? `${id}-${chosen}` : undefined}
+        placeholder="Page, session or command"
+        autoFocus
+        value={words.value}
+        onInput={({ currentTarget }) => {
+          words.value = currentTarget.value;
+          at.value = 0;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown') at.value = Math.min(found.length - 1, chosen + 1);
+          else if (event.key === 'ArrowUp') at.value = Math.max(0, chosen - 1);
+          else if (event.key === 'Enter') run(found[chosen]);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <ul id={id} class="palette" role="listbox" aria-label="Choices">
+        {found.map((choice, index) => (
+          <li
+            key={`${choice.name} ${index}`}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === chosen}
+            onClick={() => run(choice)}
+          >
+            <Visible text={choice.name} />{' '}
+            <span class="quiet">
+              <Visible text={choice.note} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+function choices(): Choice[] {
+  const may = me.value?.may;
+  const page = (name: string, link: string): Choice => ({ name, note: 'page', run: () => go(link) });
+  return [
+    page('Inbox', links.inbox),
+    page('Sessions', links.sessions),
+    ...(may?.start === true ? [page('New session', links.new)] : []),
+    ...sessions.value.map((one) => ({
+      name: oneLine(one.title ?? `Session ${shortId(one.sessionId)}`, 80),
+      note: projectOf(one),
+      run: () => go(links.session(one.sessionId)),
+    })),
+    ...(may?.readAudit === true ? [page('Audit', links.audit)] : []),
+    ...(may?.manageTokens === true ? [page('Tokens', links.tokens)] : []),
+    page('Costs', links.costs),
+    { name: 'Keyboard', note: 'help', run: () => (keysShown.value = true) },
+    { name: 'Sign out', note: '', run: () => void signOut() },
+  ];
+}
