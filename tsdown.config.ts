@@ -11,6 +11,8 @@ import { thirdPartyNotices } from './scripts/third-party-notices.ts';
 const bundled = ['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'];
 // Only `install` and `uninstall` load it.
 const bundledForInstall = ['jsonc-parser'];
+// Only `hub open --qr` and the dialog of the dashboard load it.
+const bundledForQrCodes = ['uqr'];
 // The client and what it needs to start a process: only the demo loads it.
 const bundledForDemo = [
   '@modelcontextprotocol/client',
@@ -64,7 +66,7 @@ const builds: UserConfig[] = [
     name: 'bin',
     entry: { main: 'src/bin/main.ts' },
     dts: false,
-    deps: { neverBundle, onlyBundle: [...bundled, ...bundledForInstall, ...bundledForDemo] },
+    deps: { neverBundle, onlyBundle: [...bundled, ...bundledForInstall, ...bundledForDemo, ...bundledForQrCodes] },
     outputOptions: {
       chunkFileNames: 'chunks/[name].mjs',
       // All that is needed for the first answer, in one file: each further one costs the start a millisecond or two.
@@ -115,7 +117,7 @@ builds.push({
   dts: false,
   sourcemap: false,
   minify: true,
-  deps: { onlyBundle: ['preact', '@preact/signals', '@preact/signals-core'] },
+  deps: { onlyBundle: ['preact', '@preact/signals', '@preact/signals-core', ...bundledForQrCodes] },
   plugins: [page('dashboard'), thirdPartyNotices('third-party-notices.txt')],
   outputOptions: {
     entryFileNames: '[name]-[hash].js',

@@ -3,6 +3,7 @@ import { DomainError } from '../errors/errors.ts';
 import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { RequestRecord } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
+import { PERMISSION_MODES, type PermissionMode } from '../schema/session-options.ts';
 import type { ConnectedClient, FormEnd } from './requests/approvals.ts';
 import type { Clock } from './clock.ts';
 import { driven, type Driven, type Outcomes } from './session/elsewhere.ts';
@@ -118,6 +119,8 @@ export class EngineClient {
         );
       case 'form':
         return driven(this.#answerForm(command));
+      case 'rename':
+        return engine.session(sessionId).rename(command.title);
       case 'interrupt':
         return engine.session(sessionId).interrupt();
       case 'cancel': {
@@ -213,6 +216,29 @@ export class EngineClient {
 
   checkSensitive(): void {
     this.#rules.policy.checkSensitive();
+  }
+
+  /** The directories below one, for someone who chooses where a session is to work. */
+  async browse(directory: string): Promise<string[]> {
+    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
+    return this.#rules.policy.directories.below(directory);
+  }
+
+  /** Where sessions may work, if the operator limits it. */
+  get allowedDirectories(): readonly string[] | undefined {
+    return this.#rules.policy.directories.roots;
+  }
+
+  /** The modes that it may start sessions in. */
+  get permittedModes(): PermissionMode[] {
+    return PERMISSION_MODES.filter((mode) => {
+      try {
+        this.#rules.policy.check({ permissionMode: mode });
+        return true;
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** Whether lists show where sessions worked and what they were about. */

@@ -1,7 +1,7 @@
 /** How the records of sessions and requests are stored, in both directions. */
 
 import type { Decision } from '../driver/permission-ask.ts';
-import { answersOf, type OpenRequest, type Outcome } from '../engine/requests/requests.ts';
+import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
 import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord, type SessionEvent } from '../schema/events.ts';
 import { SessionRecord } from '../schema/records.ts';
@@ -63,16 +63,13 @@ export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequ
 }
 
 export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {
-  const ran = ranInstead(request, decision);
-  const answers = answersOf(request, decision);
   return {
     decision: decision.behavior,
     by: by ?? source,
     source,
     at: Math.trunc(at),
     ...(decision.behavior === 'deny' && { message: decision.message }),
-    ...(ran && { inputChanged: true, ran }),
-    ...(answers && { answers }),
+    ...(ranInstead(request, decision) && { inputChanged: true }),
     // For a process that has not heard of it when the hub ends.
     given: asJson(decision),
   };

@@ -62,6 +62,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
         tokens: new Tokens(store),
         clientFor: (principal) => new EngineClient(engine, { principal, rules, showsForms: false }),
         stored: async () => engine.stored(),
+        signInCode: () => codes.issue(),
         now: Date.now,
         served: (...call) => metrics.requestServed(...call),
         report: (error) =>

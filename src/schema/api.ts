@@ -56,6 +56,15 @@ export const apiMe = z.object({
     readAudit: z.boolean(),
     manageTokens: z.boolean(),
   }),
+  /** For those who may start sessions: where and how. */
+  starts: z
+    .object({
+      modes: z.array(permissionMode),
+      home: z.string(),
+      /** Missing if the operator sets no limit. */
+      directories: z.array(z.string()).optional(),
+    })
+    .optional(),
 });
 export type ApiMe = z.infer<typeof apiMe>;
 
@@ -70,6 +79,9 @@ export type SignInBody = z.infer<typeof signInBody>;
 /** Without the key the cookie is useless: it goes into the `X-Claude-Code-Key` header of every call. */
 export const signInAnswer = z.object({ key: z.string(), principal: apiPrincipal, expiresAt: time });
 export type SignInAnswer = z.infer<typeof signInAnswer>;
+
+/** `POST /sign-in-codes`: the code of a link that signs another device in, once, within two minutes. */
+export const signInCode = z.object({ code: z.string() });
 
 // ── errors ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,6 +238,17 @@ export const sessionsPage = z.object({
     .describe('ids of sessions that belong on this page, but whose stored form cannot be read'),
 });
 export type SessionsPage = z.infer<typeof sessionsPage>;
+
+/** `GET /directories`: what is below a directory, to choose from. */
+export const directoriesQuery = z.strictObject({
+  /** Absolute, or below the home directory with `~`. */
+  path: z.string().min(1).max(4096),
+});
+export const directoriesAnswer = z.object({ path: z.string(), directories: z.array(z.string()) });
+export type DirectoriesAnswer = z.infer<typeof directoriesAnswer>;
+
+/** `POST …/rename`. */
+export const renameBody = z.strictObject({ title: z.string().trim().min(1).max(200) });
 
 /** What the sessions that the hub still has have cost, by day, project and owner; most first, days newest first. */
 export const costsAnswer = z.object({

@@ -71,6 +71,7 @@ export const Command = z.discriminatedUnion('kind', [
   /** A person's answer in a form that another hub showed. */
   z.object({ kind: z.literal('form'), sessionId, requestId: z.string(), answer }),
   z.object({ kind: z.literal('interrupt'), sessionId }),
+  z.object({ kind: z.literal('rename'), sessionId, title: z.string() }),
   z.object({ kind: z.literal('cancel'), sessionId }),
   z.object({ kind: z.literal('rewind'), sessionId, toUserMessage: z.string(), dryRun: z.boolean() }),
   z.object({

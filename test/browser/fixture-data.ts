@@ -13,6 +13,7 @@ export function admin(): ApiMe {
     principal: { id: 'person:anna', name: 'Anna', kind: 'person', role: 'admin', attended: true },
     hub: { version: '0.1.0', approvals: 'auto' },
     may: { start: true, answer: 'all', readAll: true, readAudit: true, manageTokens: true },
+    starts: { modes: ['default', 'acceptEdits', 'plan'], home: '/home/anna' },
   };
 }
 

@@ -135,6 +135,11 @@ export class FixtureHub {
         owners: [{ id: 'local', name: 'local', costUsd: 1.5, sessions: 2 }],
         unknown: 1,
       });
+    if (root === 'directories') {
+      const path = (query.get('path') ?? '').replace('~', '/home/anna');
+      return ok({ path, directories: [`${path}/shop`, `${path}/docs`] });
+    }
+    if (root === 'sign-in-codes') return ok({ code: 'another' });
     if (root === 'audit') return ok({ entries: data.audit });
     if (root === 'tokens') {
       return call.method === 'GET'

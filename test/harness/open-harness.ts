@@ -159,9 +159,7 @@ export class Harness extends SessionSteps {
   /** The process that holds Claude Code for the hub, while there is one. */
   get keeperPid(): number | undefined {
     try {
-      const { pid } = JSON.parse(
-        readFileSync(keeperFiles(join(this.stateDir, 'claude-code-mcp')).record, 'utf8'),
-      );
+      const { pid } = JSON.parse(readFileSync(keeperFiles(join(this.stateDir, 'claude-code-mcp')).record, 'utf8'));
       return isRunning(pid) ? pid : undefined;
     } catch {
       return undefined;

@@ -95,6 +95,7 @@ export async function openApi({ settings, hubName = 'hub-1', hub, ...given }: Wo
       const rules = hub.engine.rulesFor({ settings: hub.engine.settings, cwd: undefined });
       return new EngineClient(hub.engine, { principal, rules, showsForms: false });
     },
+    signInCode: () => 'code',
     stored: async () => hub?.engine.stored(),
     now: () => T0 + 1000,
     report: (error) => {
@@ -162,10 +163,11 @@ function match({ method, path }: Route, requestMethod: string, pathname: string)
 
 /** An engine client that records its calls. */
 function scriptedClient(principal: Principal, reached: Reached[], engine: ApiWorld['engine']): EngineClient {
-  return new Proxy({} as EngineClient, {
-    get: (_target, name) =>
-      name === 'then'
-        ? undefined
+  const plain: Partial<EngineClient> = { permittedModes: ['default'], writing: () => undefined };
+  return new Proxy(plain as EngineClient, {
+    get: (target, name) =>
+      name === 'then' || name === 'allowedDirectories' || name in target
+        ? Reflect.get(target, name)
         : (...args: unknown[]) => {
             if (name === 'record') return undefined;
             const what = name === 'execute' ? (args[0] as Command).kind : String(name);

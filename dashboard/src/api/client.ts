@@ -8,6 +8,7 @@ import type {
   ApplyBody,
   CostsAnswer,
   DiffAnswer,
+  DirectoriesAnswer,
   DiscardAnswer,
   DiscardBody,
   EventsPage,
@@ -133,6 +134,9 @@ export const api = {
   audit: (query: Query) => call<AuditPage>('GET', 'audit', { query }),
   tokens: () => call<TokensAnswer>('GET', 'tokens'),
   costs: () => call<CostsAnswer>('GET', 'costs'),
+  directories: (path: string) => call<DirectoriesAnswer>('GET', 'directories', { query: { path } }),
+  signInCode: () => call<{ code: string }>('POST', 'sign-in-codes', { body: {} }),
+  rename: (id: string, title: string) => call<StopAnswer>('POST', `${of(id)}/rename`, { body: { title } }),
 
   start: (body: StartBody, idempotencyKey: string) => call<TurnAnswer>('POST', 'sessions', { body, idempotencyKey }),
   message: (id: string, body: MessageBody, idempotencyKey: string) =>

@@ -29,12 +29,12 @@ export function signedOut(why?: string): void {
 }
 
 /** The code of a sign-in link. It is removed from the address at once, so that it does not end up in the history. */
-export function takeCode(): string | undefined {
-  const [, code] = /^#code=(.+)$/.exec(location.hash) ?? [];
+export function takeCode(): { code: string; stay?: true } | undefined {
+  const [, code, stay] = /^#code=([^&]+)(&stay)?$/.exec(location.hash) ?? [];
   if (code === undefined) return undefined;
   history.replaceState(null, '', `${location.pathname}${location.search}`);
   dispatchEvent(new HashChangeEvent('hashchange'));
-  return decodeURIComponent(code);
+  return { code: decodeURIComponent(code), ...(stay !== undefined && { stay: true }) };
 }
 
 /** Another tab signed in or out. */

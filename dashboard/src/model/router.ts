@@ -33,7 +33,7 @@ addEventListener('hashchange', enter);
 
 /** Identifies the current entry of the history. */
 export function historyEntry(): string {
-  return String((history.state as { entry?: string } | null)?.entry ?? '');
+  return (history.state as { entry?: string } | null)?.entry ?? '';
 }
 
 export const page = computed<Page>(() => parse(fragment.value));

@@ -33,8 +33,17 @@ export const listState = signal<
 export const sessions = computed(() => order.value.flatMap((id) => known.value.get(id) ?? []));
 export const hasMore = computed(() => next.value !== undefined);
 
-/** Directories that sessions worked in, as suggestions for new ones. */
-export const directories = computed(() => [...new Set([...known.value.values()].map(({ cwd }) => cwd))].slice(0, 50));
+const recent = computed(() => [...known.value.values()].sort((a, b) => (a.lastActiveAt < b.lastActiveAt ? 1 : -1)));
+
+/** Directories that sessions worked in, latest first, as suggestions for new ones. A worktree belongs to its project. */
+export const directories = computed(() =>
+  [...new Set(recent.value.map(({ cwd, workspace }) => workspace?.origin ?? cwd))].slice(0, 50),
+);
+
+/** The names that Claude Code has for the current models, and those that sessions have used. */
+export const models = computed(() => [
+  ...new Set(['opus', 'sonnet', 'haiku', ...recent.value.flatMap(({ model }) => model ?? [])]),
+]);
 
 export function session(id: string): ApiSession | undefined {
   return known.value.get(id);

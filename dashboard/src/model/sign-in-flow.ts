@@ -15,7 +15,7 @@ export const exchange = signal<
 export function signInByLink(): void {
   const take = () => {
     const code = takeCode();
-    if (code !== undefined) void signInWith({ code });
+    if (code !== undefined) void signInWith(code);
   };
   addEventListener('hashchange', take);
   take();

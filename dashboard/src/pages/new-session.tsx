@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { StartBody } from '../../../src/schema/api.ts';
+import type { DirectoriesAnswer, StartBody } from '../../../src/schema/api.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { draft as kept, forgetDraft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
-import { directories, listState, loadSessions } from '../model/sessions.ts';
+import { directories, listState, loadSessions, models } from '../model/sessions.ts';
+import { Dialog } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { Path, Visible } from '../parts/plain-text.tsx';
+import { projectOf } from '../text/words.ts';
 import { modeWords, PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
 
 interface Draft {
@@ -42,6 +45,7 @@ const BLANK: Draft = {
 export function NewSessionPage() {
   const draft = kept('new session', BLANK);
   const state = useSignal<{ busy: boolean; problem: string }>({ busy: false, problem: '' });
+  const browsing = useSignal(false);
   const key = useRef(newKey());
   useEffect(() => {
     if (listState.peek().state === 'loading') void loadSessions();
@@ -102,7 +106,7 @@ export function NewSessionPage() {
             class="mono"
             required
             list="directories"
-            placeholder="/home/you/project"
+            placeholder="~/project"
             spellcheck={false}
             value={cwd}
             onInput={({ currentTarget }) => set({ cwd: currentTarget.value })}
@@ -113,6 +117,26 @@ export function NewSessionPage() {
             ))}
           </datalist>
         </label>
+        <div class="recent">
+          {directories.value.slice(0, RECENT).map((directory) => (
+            <button type="button" class="chip" title={directory} onClick={() => set({ cwd: directory })}>
+              <Visible text={projectOf({ cwd: directory })} />
+            </button>
+          ))}
+          <button type="button" class="button small" onClick={() => (browsing.value = true)}>
+            Browse…
+          </button>
+        </div>
+        {browsing.value && (
+          <Browser
+            from={cwd.trim() === '' ? (me.value?.starts?.directories?.[0] ?? '~') : cwd.trim()}
+            onChoose={(directory) => {
+              browsing.value = false;
+              set({ cwd: directory });
+            }}
+            onClose={() => (browsing.value = false)}
+          />
+        )}
         <label class="check">
           <input
             type="checkbox"
@@ -139,7 +163,7 @@ export function NewSessionPage() {
         <label class="field">
           <span>Permission mode</span>
           <select value={mode} onChange={({ currentTarget }) => set({ mode: currentTarget.value as PermissionMode })}>
-            {PERMISSION_MODES.map((name) => (
+            {(me.value?.starts?.modes ?? PERMISSION_MODES).map((name) => (
               <option value={name}>
                 {name}: {modeWords(name)}
               </option>
@@ -158,9 +182,15 @@ export function NewSessionPage() {
               type="text"
               class="mono"
               placeholder="default"
+              list="models"
               value={model}
               onInput={({ currentTarget }) => set({ model: currentTarget.value })}
             />
+            <datalist id="models">
+              {models.value.map((name) => (
+                <option value={name} />
+              ))}
+            </datalist>
           </label>
           <label class="field">
             <span>Allowed without asking, one rule per line</span>
@@ -214,12 +244,74 @@ export function NewSessionPage() {
           <button type="submit" class="button primary" disabled={state.value.busy}>
             Start session
           </button>
-          <span class="answer-state problem" aria-live="polite">
-            {state.value.problem}
+          <span class={state.value.busy ? 'answer-state' : 'answer-state problem'} aria-live="polite">
+            {state.value.busy ? 'Starting Claude Code…' : state.value.problem}
           </span>
         </div>
       </form>
     </main>
+  );
+}
+
+const RECENT = 6;
+
+interface BrowserProps {
+  from: string;
+  onChoose: (directory: string) => void;
+  onClose: () => void;
+}
+
+/** Directories of the hub's machine, as far as sessions may work there. */
+function Browser({ from, onChoose, onClose }: BrowserProps) {
+  const at = useSignal(from);
+  const listed = useSignal<DirectoriesAnswer | undefined>(undefined);
+  const problem = useSignal('');
+  const open = (path: string) => {
+    at.value = path;
+    problem.value = '';
+    api.directories(path).then(
+      (answer) => (listed.value = answer),
+      (error: unknown) => (problem.value = wordsOf(error)),
+    );
+  };
+  useEffect(() => open(from), []);
+  const path = listed.value?.path ?? at.value;
+  const parent = path.replace(/[\\/][^\\/]+[\\/]*$/, '');
+  return (
+    <Dialog title="Choose a directory" onClose={onClose}>
+      <p>
+        <Path path={path} />
+      </p>
+      {problem.value !== '' && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <ul class="directories" aria-label="Directories">
+        {parent !== path && (
+          <li>
+            <button type="button" class="link" onClick={() => open(parent === '' ? '/' : parent)}>
+              ↑ Up
+            </button>
+          </li>
+        )}
+        {listed.value?.directories.map((directory) => (
+          <li key={directory}>
+            <button type="button" class="link" onClick={() => open(directory)}>
+              <Visible text={projectOf({ cwd: directory })} />
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form method="dialog" class="buttons">
+        <button type="button" class="button primary" onClick={() => onChoose(path)}>
+          Use this directory
+        </button>
+        <button type="submit" class="button">
+          Close
+        </button>
+      </form>
+    </Dialog>
   );
 }
 

@@ -6,6 +6,7 @@ import { api, newKey, wordsOf } from '../api/client.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { Visible } from '../parts/plain-text.tsx';
+import { PhoneDialog } from '../parts/rich.tsx';
 import { Deadline, Time } from '../parts/time.tsx';
 
 const ROLES: Record<Role, string> = {
@@ -37,12 +38,17 @@ export function TokensPage() {
     );
   };
   useEffect(load, []);
+  const phone = useSignal(false);
   const state = loaded.value;
   return (
     <main class="page tokens" id="content" tabIndex={-1}>
       <div class="page-header">
         <h1>Tokens</h1>
+        <button type="button" class="button small" onClick={() => (phone.value = true)}>
+          Sign in on a phone
+        </button>
       </div>
+      {phone.value && <PhoneDialog onClose={() => ((phone.value = false), load())} />}
       <NewToken onCreated={load} />
       {state.state === 'loading' ? (
         <Loading what="Loading tokens…" />

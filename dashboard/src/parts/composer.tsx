@@ -3,9 +3,11 @@ import { useRef } from 'preact/hooks';
 import type { ApiSessionDetail, MessageBody } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
+import { me } from '../api/sign-in.ts';
 import { draft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
+import { models } from '../model/sessions.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
 import { oneLine } from '../text/words.ts';
 import { Visible } from './plain-text.tsx';
@@ -114,7 +116,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
               }}
             >
               <option value="">Current mode</option>
-              {PERMISSION_MODES.map((name) => (
+              {(me.value?.starts?.modes ?? PERMISSION_MODES).map((name) => (
                 <option value={name}>{name}</option>
               ))}
             </select>
@@ -131,7 +133,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
               }}
             />
             <datalist id="models">
-              {['opus', 'sonnet', 'haiku'].map((name) => (
+              {models.value.map((name) => (
                 <option value={name} />
               ))}
             </datalist>

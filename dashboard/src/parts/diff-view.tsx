@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useMemo } from 'preact/hooks';
 import { foldBlankLines, isBlankLine } from '../../../src/text/invisible.ts';
 import { lineDiff, type DiffLine } from '../text/line-diff.ts';
 import { parseUnifiedDiff, type FileDiff } from '../text/unified-diff.ts';
@@ -47,12 +48,29 @@ export function EditDiff({ before, after, firstLine, linesBefore = [], linesAfte
   return <Lines lines={lines} numbered={firstLine !== undefined} label={label} />;
 }
 
-export function UnifiedDiff({ text, startOpen }: { text: string; startOpen: boolean }) {
+export interface Comment {
+  readonly place: string;
+  readonly code: string;
+  readonly words: string;
+}
+
+/** Set where lines can be commented on. */
+const CommentContext = createContext<{ path: string; add: (comment: Comment) => void } | undefined>(undefined);
+
+interface UnifiedDiffProps {
+  text: string;
+  startOpen: boolean;
+  onComment?: ((comment: Comment) => void) | undefined;
+}
+
+export function UnifiedDiff({ text, startOpen, onComment }: UnifiedDiffProps) {
   const files = useMemo(() => parseUnifiedDiff(text), [text]);
   return (
     <div class="files">
       {files.map((file) => (
-        <FileView key={file.path} file={file} startOpen={startOpen} />
+        <CommentContext.Provider value={onComment && { path: file.path, add: onComment }}>
+          <FileView key={file.path} file={file} startOpen={startOpen} />
+        </CommentContext.Provider>
       ))}
     </div>
   );
@@ -116,13 +134,30 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
   const rows = useMemo(() => rowsOf(lines), [lines]);
   const chars = useMemo(() => rows.reduce((sum, { text }) => sum + text.length, 0), [rows]);
   const { shown, unfold } = useFold(rows.length, chars, LIMITS);
+  const comments = useContext(CommentContext);
+  const commented = useSignal<DiffRow | undefined>(undefined);
   return (
     <div class={shown === 'all' ? 'diff-block' : 'diff-block cut'}>
       {rows.length > MANY_LINES && <p class="size quiet">{plural(lines.length, 'line')}</p>}
       <div class={numbered ? 'diff numbered' : 'diff'} role="group" aria-label={label} tabIndex={0}>
         {(shown === 'all' ? rows : beginningOf(rows, shown)).map((row) => (
           <div class={`line ${row.kind}`}>
-            {numbered && <span class="number">{row.newLine ?? row.oldLine ?? ''}</span>}
+            {numbered && (
+              <span class="number">
+                {comments && (row.newLine ?? row.oldLine) !== undefined ? (
+                  <button
+                    type="button"
+                    class="comment-button"
+                    aria-label={`Comment on line ${row.newLine ?? row.oldLine ?? ''}`}
+                    onClick={() => (commented.value = row)}
+                  >
+                    {row.newLine ?? row.oldLine}
+                  </button>
+                ) : (
+                  (row.newLine ?? row.oldLine ?? '')
+                )}
+              </span>
+            )}
             <span class="sign">{SIGNS[row.kind]}</span>
             <span class="words">
               {row.blank === undefined ? <LineWords line={row} /> : <Marked parts={[blankLines(row.blank)]} />}
@@ -130,12 +165,67 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
           </div>
         ))}
       </div>
+      {comments && commented.value && (
+        <CommentForm
+          place={`${comments.path}:${commented.value.newLine ?? commented.value.oldLine ?? ''}`}
+          code={commented.value.text}
+          onAdd={(comment) => {
+            if (comment) comments.add(comment);
+            commented.value = undefined;
+          }}
+        />
+      )}
       {shown !== 'all' && (
         <button type="button" class="button small" onClick={unfold}>
           Show all {plural(lines.length, 'line')}
         </button>
       )}
     </div>
+  );
+}
+
+interface CommentFormProps {
+  place: string;
+  code: string;
+  /** Without a comment if there is to be none. */
+  onAdd: (comment?: Comment) => void;
+}
+
+function CommentForm({ place, code, onAdd }: CommentFormProps) {
+  const words = useSignal('');
+  const add = () => onAdd(words.value.trim() === '' ? undefined : { place, code, words: words.value.trim() });
+  return (
+    <form
+      class="comment"
+      onSubmit={(event) => {
+        event.preventDefault();
+        add();
+      }}
+    >
+      <label class="field">
+        <span>
+          Comment on <Visible text={place} />
+        </span>
+        <textarea
+          rows={2}
+          autoFocus
+          value={words.value}
+          onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) add();
+            else if (event.key === 'Escape') onAdd();
+          }}
+        />
+      </label>
+      <div class="buttons">
+        <button type="submit" class="button small primary">
+          Add comment
+        </button>
+        <button type="button" class="button small" onClick={() => onAdd()}>
+          Back
+        </button>
+      </div>
+    </form>
   );
 }
 

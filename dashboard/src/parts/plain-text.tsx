@@ -1,5 +1,7 @@
+import { signal, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { visibleLines, type VisibleLine } from '../../../src/text/invisible.ts';
+import type { Token } from '../text/highlight.ts';
 import { markedLine, markedLines, markedText, type Mark } from '../text/marks.ts';
 import { homePath, plural, projectOf } from '../text/words.ts';
 import { useFold, type Limits } from './part.tsx';
@@ -10,15 +12,52 @@ export function Visible({ text }: { text: string }) {
 }
 
 export function VisibleLineOf({ line }: { line: string }) {
-  return <Marked parts={useMemo(() => markedLine(line), [line])} />;
+  return <Marked parts={useMemo(() => markedLine(line), [line])} isCode />;
 }
 
-export function Marked({ parts }: { parts: readonly (string | Mark)[] }) {
+/** Loaded when code is first shown; until then it has no colours. */
+const tokenize = signal<((text: string) => readonly Token[]) | undefined>(undefined);
+let isLoading = false;
+
+function loadColours(): void {
+  if (isLoading) return;
+  isLoading = true;
+  import('../text/highlight.ts').then(
+    ({ tokens }) => (tokenize.value = tokens),
+    () => (isLoading = false),
+  );
+}
+
+const MAX_COLOURED = 20_000;
+
+function Coloured({ text }: { text: string }) {
+  const read = tokenize.value;
+  if (!read) loadColours();
+  if (!read || text.length > MAX_COLOURED) return <>{text}</>;
+  return (
+    <>
+      {read(text).map(({ kind, text: part }) =>
+        kind === undefined ? part : <span class={`token-${kind}`}>{part}</span>,
+      )}
+    </>
+  );
+}
+
+interface MarkedProps {
+  parts: readonly (string | Mark)[];
+  isCode?: boolean;
+}
+
+export function Marked({ parts, isCode = false }: MarkedProps) {
   return (
     <>
       {parts.map((part) =>
         typeof part === 'string' ? (
-          part
+          isCode ? (
+            <Coloured text={part} />
+          ) : (
+            part
+          )
         ) : (
           <span class="invisible" title={part.title}>
             {part.words}
@@ -26,6 +65,22 @@ export function Marked({ parts }: { parts: readonly (string | Mark)[] }) {
         ),
       )}
     </>
+  );
+}
+
+/** Copies the text as it is, with all that is not visible in it. */
+export function Copy({ text, what }: { text: string; what: string }) {
+  const done = useSignal(false);
+  const copy = () => {
+    void navigator.clipboard?.writeText(text).then(() => {
+      done.value = true;
+      setTimeout(() => (done.value = false), 2_000);
+    });
+  };
+  return (
+    <button type="button" class="link copy" aria-label={`Copy ${what}`} onClick={copy}>
+      {done.value ? 'Copied' : 'Copy'}
+    </button>
   );
 }
 
@@ -69,10 +124,14 @@ export function Code({ text, label, tone = 'output' }: CodeProps) {
   const count = useMemo(() => text.split('\n').length, [text]);
   return (
     <div class={shown === 'all' ? 'code-block' : 'code-block cut'}>
+      <Copy text={text} what={label.toLowerCase()} />
       {count > MANY_LINES && <p class="size quiet">{plural(count, 'line')}</p>}
       {/* A region that scrolls must be reachable by keyboard. */}
       <pre class={`code code-${tone}`} tabIndex={0} role="group" aria-label={label}>
-        <Marked parts={markedLines(shown === 'all' ? lines : beginningOf(text, lines, shown))} />
+        <Marked
+          parts={markedLines(shown === 'all' ? lines : beginningOf(text, lines, shown))}
+          isCode={tone === 'command'}
+        />
       </pre>
       {shown !== 'all' && (
         <button type="button" class="button small" onClick={unfold}>

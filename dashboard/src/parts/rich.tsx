@@ -1,5 +1,5 @@
 import { lazy } from './lazy.tsx';
-import type { EditDiffProps } from './diff-view.tsx';
+import type { Comment, EditDiffProps } from './diff-view.tsx';
 import { Code } from './plain-text.tsx';
 
 /** Parts that not every page needs. Until they are loaded, and if they never are, the plain text is shown. */
@@ -19,9 +19,20 @@ export const EditDiff = lazy<EditDiffProps>(
   ),
 );
 
-export const UnifiedDiff = lazy<{ text: string; startOpen: boolean }>(
+interface UnifiedDiffProps {
+  text: string;
+  startOpen: boolean;
+  onComment?: ((comment: Comment) => void) | undefined;
+}
+
+export const UnifiedDiff = lazy<UnifiedDiffProps>(
   async () => (await import('./diff-view.tsx')).UnifiedDiff,
   ({ text }) => <Code text={text} label="Changes" />,
+);
+
+export const PhoneDialog = lazy<{ onClose: () => void }>(
+  async () => (await import('./phone-dialog.tsx')).PhoneDialog,
+  () => null,
 );
 
 export function loadRichParts(): void {

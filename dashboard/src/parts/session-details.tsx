@@ -1,9 +1,12 @@
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { api, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { links } from '../model/router.ts';
 import { modeWords } from '../text/permission-modes.ts';
 import { costTitle, costWords, shortId } from '../text/words.ts';
+import { Dialog } from './dialog.tsx';
 import { Code, Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
 
@@ -20,6 +23,9 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
               <a href={links.auditOf(detail.sessionId)}>Audit trail of this session</a>
             </>
           )}
+        </Fact>
+        <Fact name="Title">
+          <Visible text={detail.title ?? ''} /> {detail.may.includes('message') && <Rename detail={detail} />}
         </Fact>
         <Fact name="Directory">
           <span class="mono">
@@ -74,5 +80,60 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+function Rename({ detail }: { detail: ApiSessionDetail }) {
+  const title = useSignal<string | undefined>(undefined);
+  const problem = useSignal('');
+  const rename = () => {
+    const wanted = title.value?.trim() ?? '';
+    if (wanted === '') return;
+    api.rename(detail.sessionId, wanted).then(
+      () => (title.value = undefined),
+      (error: unknown) => (problem.value = wordsOf(error)),
+    );
+  };
+  return (
+    <>
+      <button type="button" class="link rename" onClick={() => (title.value = detail.title ?? '')}>
+        Rename
+      </button>
+      {title.value !== undefined && (
+        <Dialog title="Rename this session" onClose={() => (title.value = undefined)}>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              rename();
+            }}
+          >
+            <label class="field">
+              <span>Title</span>
+              <input
+                type="text"
+                maxLength={200}
+                required
+                autoFocus
+                value={title.value}
+                onInput={({ currentTarget }) => (title.value = currentTarget.value)}
+              />
+            </label>
+            {problem.value !== '' && (
+              <p class="problem" role="alert">
+                {problem.value}
+              </p>
+            )}
+            <div class="buttons">
+              <button type="submit" class="button primary">
+                Save title
+              </button>
+              <button type="button" class="button" onClick={() => (title.value = undefined)}>
+                Keep it
+              </button>
+            </div>
+          </form>
+        </Dialog>
+      )}
+    </>
   );
 }

@@ -12,7 +12,7 @@ import type { AgentResult } from '../../../src/schema/events.ts';
 import { progressOf, type AskedRequest, type Progress, type Row, type ToolCall } from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
-import { Code, Visible } from './plain-text.tsx';
+import { Code, Copy, Visible } from './plain-text.tsx';
 import { Answers, OutcomeWords } from './request-card.tsx';
 import { RewindButton } from './rewind.tsx';
 import { Markdown } from './rich.tsx';
@@ -48,7 +48,7 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
       return (
         <section class={`${level} text`} aria-label="Claude">
           <Markdown text={item.text} />
-          {item.unfinished && <span class="cursor" aria-hidden="true" />}
+          {item.unfinished ? <span class="cursor" aria-hidden="true" /> : <Copy text={item.text} what="this text" />}
         </section>
       );
     case 'thinking':

@@ -1,10 +1,13 @@
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApplyMode } from '../../../src/schema/enums.ts';
 import type { ApiSessionDetail, ApplyBody, DiffAnswer } from '../../../src/schema/api.ts';
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
+import { draft } from '../model/drafts.ts';
+import { go, links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { plural } from '../text/words.ts';
+import type { Comment } from './diff-view.tsx';
 import { Dialog } from './dialog.tsx';
 import { Failed, Loading } from './empty.tsx';
 import { Path, Visible } from './plain-text.tsx';
@@ -50,6 +53,7 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
       (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
     );
   };
+  const comments = draft<readonly Comment[]>(`comments ${detail.sessionId}`, []);
   // A session that comes to rest has made its changes.
   useEffect(load, [detail.sessionId, detail.state]);
   const state = loaded.value;
@@ -75,7 +79,16 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
               Compare again
             </button>
           </p>
-          <UnifiedDiff text={state.diff.diff} startOpen={state.diff.filesChanged <= 10} />
+          <UnifiedDiff
+            text={state.diff.diff}
+            startOpen={state.diff.filesChanged <= 10}
+            onComment={
+              detail.may.includes('message') && state.of === 'open'
+                ? (comment) => (comments.value = [...comments.value, comment])
+                : undefined
+            }
+          />
+          {comments.value.length > 0 && <Comments sessionId={detail.sessionId} comments={comments} />}
           {state.diff.nextOffset !== undefined && (
             <button type="button" class="button" onClick={loadMore}>
               Show more files
@@ -83,6 +96,38 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
           )}
         </>
       )}
+    </div>
+  );
+}
+
+/** What was written beside lines, on its way to Claude as one message. */
+function Comments({ sessionId, comments }: { sessionId: string; comments: Signal<readonly Comment[]> }) {
+  const problem = useSignal('');
+  const key = useRef(newKey());
+  const send = () => {
+    const lines = comments.value.map(({ place, code, words }) => `- ${place} (${code.trim()})\n  ${words}`);
+    api
+      .message(sessionId, { prompt: `Comments on your changes:\n${lines.join('\n')}`, whenBusy: 'queue' }, key.current)
+      .then(
+        () => {
+          comments.value = [];
+          go(links.session(sessionId));
+        },
+        (error: unknown) => (problem.value = wordsOf(error)),
+      );
+  };
+  return (
+    <div class="comments-bar">
+      <span>{plural(comments.value.length, 'comment')}</span>
+      <button type="button" class="button primary" onClick={send}>
+        Send to Claude
+      </button>
+      <button type="button" class="button" onClick={() => (comments.value = [])}>
+        Drop them
+      </button>
+      <span class="problem" aria-live="polite">
+        {problem.value}
+      </span>
     </div>
   );
 }

@@ -79,6 +79,12 @@ export async function openDashboard(
   const { code } = await askHub<{ code: string }>(record, settings.stateDir, 'sign-in');
   // In the fragment, which no server or its log ever sees.
   const link = `${record.url}/#code=${code}`;
+  if (options.includes('--qr')) {
+    const { renderUnicodeCompact } = await import('uqr');
+    const picture = renderUnicodeCompact(link, { border: 2 });
+    process.stdout.write(`${picture}\n${link}\nScan it within two minutes; it works once.\n`);
+    return 0;
+  }
   if (options.includes('--print')) {
     process.stdout.write(`${link}\n`);
     return 0;

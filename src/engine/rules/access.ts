@@ -33,6 +33,7 @@ const NEEDED: Readonly<Record<CommandKind, Right>> = {
   respond: 'answer',
   form: 'read',
   interrupt: 'stop',
+  rename: 'drive',
   cancel: 'stop',
   rewind: 'drive',
   diff: 'read',

@@ -1,6 +1,9 @@
 import { readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError, messageOf } from '../../errors/errors.ts';
+
+const MAX_LISTED = 500;
 
 /** Where no session may work, whatever the operator allows. */
 export interface ClosedPlaces {
@@ -88,6 +91,28 @@ export class Directories {
   checkInside(directory: string, what: string): void {
     this.#checkOpen(directory, what);
     this.checkAllowed(directory, what);
+  }
+
+  /** The directories in one that can be worked in or looked into, for someone who chooses one. */
+  async below(directory: string): Promise<string[]> {
+    this.checkAllowed(directory, 'path');
+    const closed = [...(this.#closed.inside ?? []), ...(this.#closed.around ?? [])].map((place) => realPath(place));
+    const isClosed = (one: string): boolean => liesIn(closed, one);
+    if (isClosed(directory)) this.#checkOpen(directory, 'path');
+    const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+      throw new DomainError('INVALID_ARGUMENT', `path: ${directory} cannot be read: ${messageOf(error)}`);
+    });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && !hasControlCharacter(entry.name))
+      .map((entry) => path.join(directory, entry.name))
+      .filter((one) => !isClosed(one))
+      .sort((one, other) => one.localeCompare(other))
+      .slice(0, MAX_LISTED);
+  }
+
+  /** Where to begin to look: what the operator allows, if that is limited. */
+  get roots(): readonly string[] | undefined {
+    return this.#allowed;
   }
 
   /** Whether the operator allows it, to whoever may work there. */

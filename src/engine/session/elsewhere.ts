@@ -18,6 +18,7 @@ export interface Outcomes {
   respond: Driven;
   form: Driven;
   interrupt: boolean;
+  rename: boolean;
   cancel: boolean;
   rewind: RewindOutcome | Asked;
   diff: DiffPage;

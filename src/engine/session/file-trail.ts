@@ -64,7 +64,8 @@ export class FileTrail {
   async whyForeign(file: string, toMessage: string): Promise<string | undefined> {
     await this.#queue;
     const known = this.#files.get(await canonical(file));
-    if (!known) return 'this server did not see the session write it';
+    if (!known)
+      return 'this server did not see the session write it, because it has restarted since; restore it yourself, for example with git';
     const now = await stateOf(known.path);
     const changed = now.bytes !== known.last.bytes || known.foreignSince >= (this.#messages.get(toMessage) ?? 0);
     if (!changed) return undefined;

@@ -288,6 +288,16 @@ export class Session implements AskingSession {
     return request;
   }
 
+  /** Returns whether that changed anything. */
+  rename(title: string): Promise<boolean> {
+    this.mobility.checkOwned();
+    const { setup } = this.conversation;
+    if (setup.options.title === title) return Promise.resolve(false);
+    setup.add({ title });
+    this.notices.tell({ kind: 'changed' });
+    return Promise.resolve(true);
+  }
+
   /** Like `respond`, with a decision already made. Throws if the request is already settled. */
   decide(requestId: string, decision: Decision, source: Source, by?: Principal): void {
     this.mobility.checkOwned();

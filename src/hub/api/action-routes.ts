@@ -12,6 +12,7 @@ import {
   emptyBody,
   forkBody,
   messageBody,
+  renameBody,
   rewindAnswer,
   rewindBody,
   startBody,
@@ -26,6 +27,7 @@ import {
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { RouteResponse } from '../http/route.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
+import { expandHome } from './admin-routes.ts';
 import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
 import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';
 import { storedSession } from './session-routes.ts';
@@ -76,7 +78,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       answers: { 201: { description: 'It has started.', schema: turnAnswer } },
       async run(call) {
         const { prompt, advanced = {}, ...top } = call.body;
-        const options: SessionOptions = defined({ ...advanced, ...top });
+        const { cwd } = { ...advanced, ...top };
+        const options: SessionOptions = defined({ ...advanced, ...top, cwd: cwd && expandHome(cwd) });
         if (options.cwd === undefined && options.workspace === undefined)
           throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
         const client = call.context.clientFor(call.principal);
@@ -120,6 +123,19 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       answers: { 200: { description: 'The turn has stopped, if there was one.', schema: stopAnswer } },
       run: (call) =>
         stopped(call, (client, sessionId) => client.execute<'interrupt'>({ kind: 'interrupt', sessionId })),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/rename',
+      operation: 'renameSession',
+      summary: 'Gives the session another title.',
+      roles: DRIVERS,
+      body: renameBody,
+      answers: { 200: { description: 'It has the title now.', schema: stopAnswer } },
+      run: (call) =>
+        stopped(call, (client, sessionId) =>
+          client.execute<'rename'>({ kind: 'rename', sessionId, title: call.body.title }),
+        ),
     }),
     defineRoute({
       method: 'POST',

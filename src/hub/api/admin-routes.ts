@@ -1,9 +1,11 @@
+import os from 'node:os';
+import path from 'node:path';
 import { mentions, readAudit, type AuditQuery } from '../../audit/report.ts';
 import type { AuditEntry } from '../../audit/audit-entry.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
-import { apiMe, type ApiMe } from '../../schema/api.ts';
+import { apiMe, directoriesAnswer, directoriesQuery, emptyBody, signInCode, type ApiMe } from '../../schema/api.ts';
 import {
   auditPage,
   auditQuery,
@@ -16,8 +18,8 @@ import {
   type TokensAnswer,
 } from '../../schema/api-admin.ts';
 import { parseDuration } from '../auth/tokens.ts';
-import { defineRoute, type ApiRoute } from './define-route.ts';
-import { EVERY_ROLE, mayOf, READERS } from './rights.ts';
+import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
+import { DRIVERS, EVERY_ROLE, mayOf, READERS } from './rights.ts';
 import { iso, requestTarget, tokenView, type ViewContext } from './views.ts';
 
 /** Requests looked up for one page of the audit log. */
@@ -33,12 +35,14 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
       summary: 'The owner of the credential and its permissions.',
       roles: EVERY_ROLE,
       answers: { 200: { description: 'The principal.', schema: apiMe } },
-      async run({ context: { version, settings }, principal }) {
+      async run({ context, principal }) {
+        const { version, settings } = context;
         const { id, name, kind, role, attended } = principal;
         const json: ApiMe = {
           principal: { id, name, kind, role, attended },
           hub: { version, approvals: settings.approvals },
           may: mayOf(principal, settings.approvals),
+          ...startsOf(context, principal),
         };
         return { status: 200, json };
       },
@@ -87,6 +91,35 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
           ...(entries.length > limit && { next: toCursor(page, before) }),
         };
         return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sign-in-codes',
+      operation: 'createSignInCode',
+      summary: 'A code that signs another device in as the user of this machine: once, within two minutes.',
+      roles: ['admin'],
+      body: emptyBody,
+      repeat: 'refused',
+      answers: { 201: { description: 'The code, for a link that ends with #code=….', schema: signInCode } },
+      async run({ context, principal }) {
+        const code = context.signInCode();
+        context.clientFor(principal).record({ kind: 'server', what: 'sign-in code', outcome: 'ok' });
+        return { status: 201, json: { code } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/directories',
+      operation: 'listDirectories',
+      summary: 'The directories below one, to choose where a session works.',
+      roles: DRIVERS,
+      query: directoriesQuery,
+      answers: { 200: { description: 'Absolute paths.', schema: directoriesAnswer } },
+      async run({ context, principal, query }) {
+        const directory = path.resolve(os.homedir(), expandHome(query.path));
+        const directories = await context.clientFor(principal).browse(directory);
+        return { status: 200, json: { path: directory, directories } };
       },
     }),
     defineRoute({
@@ -150,6 +183,19 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
       },
     }),
   ];
+}
+
+/** `~` as people write it. */
+export function expandHome(written: string): string {
+  return written.replace(/^~(?=$|[\\/])/, () => os.homedir());
+}
+
+function startsOf(context: ApiContext, principal: Principal): Pick<ApiMe, 'starts'> {
+  if (!DRIVERS.includes(principal.role)) return {};
+  const client = context.clientFor(principal);
+  const { allowedDirectories: directories } = client;
+  const limit = directories && { directories: [...directories] };
+  return { starts: { modes: client.permittedModes, home: os.homedir(), ...limit } };
 }
 
 /** Where a page ended: the time of its last entry, and how many entries with that time it had. */

@@ -28,6 +28,8 @@ export interface ApiContext {
   clientFor(principal: Principal): EngineClient;
   /** Resolves when everything so far is stored; awaited before anything is reported. */
   stored(): Promise<void>;
+  /** A new code for a sign-in link. */
+  signInCode(): string;
   /** Time of day. */
   now(): number;
   /** Called for every request, for metrics. */

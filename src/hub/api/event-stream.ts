@@ -99,9 +99,9 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
 }
 
 /** Looks a few times a second at what is being written, and sends what was added. Returns how to stop that. */
-function sendWriting({ writing }: StreamSource, { view, eventsOf }: StreamRequest, stream: EventStream): () => void {
+function sendWriting(source: StreamSource, { view, eventsOf }: StreamRequest, stream: EventStream): () => void {
   if (eventsOf === undefined) return () => undefined;
-  const look = writing(view.principal);
+  const look = source.writing(view.principal);
   let sent: Writing | undefined;
   const timer = setInterval(() => {
     const now = look(eventsOf);

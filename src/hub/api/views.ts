@@ -180,15 +180,18 @@ export async function outcomeView(
   { decision, by, source, at, ...more }: NonNullable<StoredRequest['outcome']>,
   { nameOf }: Pick<ViewContext, 'nameOf'>,
 ): Promise<RequestOutcomeView> {
+  const isChanged = more['inputChanged'] === true;
+  const { updatedInput: input } = isObject(more['given']) ? more['given'] : {};
+  const { answers } = isObject(input) ? input : {};
   return {
     decision,
     by: await nameOf(by),
     source,
     at: iso(at),
     ...texts({ message: more['message'] }),
-    ...(more['inputChanged'] === true && { inputChanged: true as const }),
-    ...(isObject(more['ran']) && { ran: more['ran'] }),
-    ...(isObject(more['answers']) && { answers: more['answers'] }),
+    ...(isChanged && { inputChanged: true as const }),
+    ...(isChanged && isObject(input) && { ran: input }),
+    ...(!isChanged && isObject(answers) && { answers }),
   };
 }
 

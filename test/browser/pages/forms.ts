@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { AT_REST, SESSION, show } from '../page-world.ts';
+
+export function forms(): void {
+  test('a new session offers recent directories, a browser for others, and the modes that are permitted', async () => {
+    const { page, hub } = await show(undefined, {}, '#/new');
+    await page.getByRole('button', { name: 'shop' }).click();
+    expect(await page.getByLabel('Directory', { exact: true }).inputValue()).toBe('/home/anna/shop');
+    await page.getByLabel('Directory', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Browse…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Choose a directory' });
+    await dialog.getByRole('button', { name: 'docs' }).click();
+    await dialog.getByText('~/docs').waitFor();
+    await dialog.getByRole('button', { name: 'Use this directory' }).click();
+    expect(await page.getByLabel('Directory', { exact: true }).inputValue()).toBe('/home/anna/docs');
+    const modes = await page.getByLabel('Permission mode').locator('option').allInnerTexts();
+    expect(modes.map((mode) => mode.split(':')[0])).toEqual(['default', 'acceptEdits', 'plan']);
+    await page.getByLabel('Prompt').fill('Write the docs');
+    await page.getByLabel('Directory', { exact: true }).fill('~/docs');
+    let release = (): void => undefined;
+    hub.overrides.set('POST sessions', () => {
+      release();
+      return { status: 400, json: { error: { code: 'INVALID_ARGUMENT', message: 'No such directory.' } } };
+    });
+    const arrived = new Promise<void>((resolve) => (release = resolve));
+    await page.getByRole('button', { name: 'Start session' }).click();
+    await arrived;
+    await page.getByText('No such directory.').waitFor();
+    const started = hub.calls.find(({ method, path }) => method === 'POST' && path === 'sessions');
+    expect(started?.body).toMatchObject({ prompt: 'Write the docs', cwd: '~/docs' });
+  });
+
+  test('a phone is signed in with a code that is shown once, and a session gets another title', async () => {
+    const { page, hub } = await show(undefined, {}, '#/tokens');
+    await page.getByRole('button', { name: 'Sign in on a phone' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Sign in on a phone' });
+    await dialog.getByRole('img', { name: 'Sign-in link as a QR code' }).waitFor();
+    await dialog.getByLabel('Stay signed in for 30 days').check();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.goto(`${hub.url}#code=another&stay`);
+    await expect
+      .poll(() => hub.calls.findLast(({ path }) => path === 'sign-in')?.body)
+      .toEqual({ code: 'another', stay: true });
+    await page.goto(`${hub.url}${SESSION}/details`);
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByLabel('Title').fill('Prices in cents');
+    await page.getByRole('button', { name: 'Save title' }).click();
+    await expect
+      .poll(() => hub.calls.find(({ path }) => path.endsWith('/rename'))?.body)
+      .toEqual({
+        title: 'Prices in cents',
+      });
+  });
+
+  test('comments on lines of a diff become one message, and code has colours', async () => {
+    const { page, hub } = await show(undefined, {}, `${AT_REST}/work`);
+    await page.locator('.token-keyword').first().waitFor();
+    await page.getByRole('button', { name: 'Comment on line 3' }).first().click();
+    await page.getByLabel('Comment on src/price.ts:3').fill('Round half to even');
+    await page.getByRole('button', { name: 'Add comment' }).click();
+    await page.getByText('1 comment', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Send to Claude' }).click();
+    await expect
+      .poll(() => (hub.calls.find(({ path }) => path.endsWith('/messages'))?.body as { prompt?: string })?.prompt)
+      .toContain('- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
+  });
+}
