@@ -220,7 +220,7 @@ export class EngineClient {
 
   /** The directories below one, for someone who chooses where a session is to work. */
   async browse(directory: string): Promise<string[]> {
-    if (this.#rights.drive === 'none') throw this.#mayNot('start sessions');
+    checkMayCommand(this.principal, 'start');
     return this.#rules.policy.directories.below(directory);
   }
 

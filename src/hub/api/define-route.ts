@@ -9,7 +9,7 @@ import type { Role } from '../../schema/enums.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Tokens } from '../auth/tokens.ts';
-import type { Credential } from '../auth/credential.ts';
+import type { Credential } from '../auth/authenticate.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
 import type { Once } from '../once.ts';
