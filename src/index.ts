@@ -11,6 +11,7 @@ import { inheritedEnvironment } from './config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsOverrides } from './config/load-settings.ts';
 import { EngineClient } from './engine/client.ts';
 import type { Engine } from './engine/engine.ts';
+import { readRulesFile } from './engine/rules/standing/rules-file.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/rules/known-deny-options.ts';
 import { LOCAL } from './engine/rules/principal.ts';
@@ -67,6 +68,7 @@ export function createEngine(overrides: SettingsOverrides = {}, context: EngineC
     env: inheritedEnvironment(source, settings, overrides),
     cwd: source.cwd,
     log: context.log ?? warnProcess,
+    standingRules: settings.rules === undefined ? undefined : readRulesFile(settings.rules),
   });
   void hosted.sweep();
   const { engine } = hosted;

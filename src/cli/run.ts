@@ -157,6 +157,8 @@ async function serveClient(source: CommandSource, version: string): Promise<numb
 
 /** Before the client gets an answer: a server with an invalid setting must not appear to have started. */
 async function withKnownNames(settings: Settings): Promise<Settings> {
+  if (settings.rules !== undefined)
+    (await import('../engine/rules/standing/rules-file.ts')).readRulesFile(settings.rules);
   if (settings.denyOptions.length === 0) return settings;
   const { withKnownDenyOptions } = await import('../engine/rules/known-deny-options.ts');
   return withKnownDenyOptions(settings);

@@ -315,6 +315,13 @@ export const SETTINGS_TABLE = {
     meaning:
       'How long sessions go on without a hub, for example after it was killed, before their processes are ended.',
   }),
+  rules: setting({
+    kind: filePath,
+    default: undefined,
+    defaultInWords: 'none',
+    meaning:
+      'File of standing rules for a server without a hub: read at its start, private to its owner, and outside every directory that sessions work in. A hub keeps its rules in its store.',
+  }),
   pushHosts: setting({
     kind: httpsHosts,
     default: [],

@@ -139,6 +139,11 @@ export class AgentProcess {
     await answered('a change of permission mode', CONTROL_ANSWER_MS, this.#query.setPermissionMode(mode));
   }
 
+  /** Replaces the permissions of the settings that it was started with. */
+  async setPermissions(permissions: Record<string, unknown>): Promise<void> {
+    await answered('a change of rules', CONTROL_ANSWER_MS, this.#query.applyFlagSettings({ permissions }));
+  }
+
   async rewindFiles(toUserMessage: string, dryRun: boolean): Promise<RewindReport> {
     return answered('a rewind', REWIND_ANSWER_MS, this.#query.rewindFiles(toUserMessage, { dryRun }));
   }

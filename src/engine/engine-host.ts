@@ -16,7 +16,14 @@ import { SystemClock } from './clock.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
-import type { EngineServices, FleetLease, KeptAgents, SessionArchive, TranscriptMirrors } from './ports.ts';
+import type {
+  EngineServices,
+  FleetLease,
+  KeptAgents,
+  SessionArchive,
+  StandingRules,
+  TranscriptMirrors,
+} from './ports.ts';
 
 /** What an engine takes from its host program. Sessions work in `cwd` unless a directory is given. */
 export interface HostContext extends Host {
@@ -30,6 +37,8 @@ export interface HostContext extends Host {
   readonly transcriptMirrors?: TranscriptMirrors | undefined;
   /** The processes that outlive this one, if any do. */
   readonly kept?: KeptProcesses | undefined;
+  /** Decisions that people have made in advance. */
+  readonly standingRules?: StandingRules | undefined;
 }
 
 /** Which sessions the processes of this machine belong to, as far as this engine has started them. */
@@ -54,7 +63,7 @@ export interface HostedEngine {
 /** An engine with the services of this machine: real processes, real transcripts, an audit log. */
 export function hostEngine(
   settings: Settings,
-  { log, archive, others, lease, transcriptMirrors, kept, ...host }: HostContext,
+  { log, archive, others, lease, transcriptMirrors, kept, standingRules, ...host }: HostContext,
 ): HostedEngine {
   const configDir = claudeConfigDir(host);
   const warn = (line: string): void => log('warn', line);
@@ -76,6 +85,7 @@ export function hostEngine(
     ...(lease && { lease }),
     ...(transcriptMirrors && { transcriptMirrors }),
     ...(kept && { kept: keptAgents(kept, driver) }),
+    ...(standingRules && { standingRules }),
     configDir,
     privatePlaces: privatePlaces(settings, configDir, host),
     isTrusted: async (directory) => (await projectTrust(directory, globalFile)).trust === 'own',

@@ -9,7 +9,9 @@ import type { SessionOptions } from '../schema/session-options.ts';
 import type { Workspaces } from '../workspace/workspace.ts';
 import type { RequestRecord, SessionEvent } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
+import type { StandingRule } from '../schema/standing-rules.ts';
 import type { Clock } from './clock.ts';
+import type { RuleSet } from './rules/standing/rule-set.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import type { Grant, GrantEnd } from './requests/grants.ts';
 import type { Message } from './conversation/outbox.ts';
@@ -35,6 +37,8 @@ export interface EngineServices {
   lease?: FleetLease;
   /** Where sessions can move to other machines: their transcripts are found there too. */
   transcriptMirrors?: TranscriptMirrors;
+  /** Decisions that people have made in advance. */
+  standingRules?: StandingRules;
   /** Where Claude Code keeps this user's data. */
   configDir: string;
   /** What this server and Claude Code keep on this machine: only the user it runs as may work there. */
@@ -77,6 +81,18 @@ export interface AdoptableRun {
   readonly deaths: number;
   /** How much of its output an earlier server has dealt with; set from what is stored. */
   readonly after?: number | undefined;
+}
+
+/** Where standing rules come from. */
+export interface StandingRules {
+  /** Those in force, as far as is known here. */
+  readonly inForce: RuleSet;
+  /** Whether a rule that would allow something is still in force: false where that cannot be told. */
+  confirm(rule: StandingRule): Promise<boolean>;
+  /** It has decided. */
+  used(ruleId: string): void;
+  /** Calls back when other rules are in force. */
+  subscribe(changed: () => void): () => void;
 }
 
 /** The right to run sessions that another process takes over if this one is silent for too long. */

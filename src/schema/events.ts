@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { EVENT_TYPES, MESSAGE_ROLES, REQUEST_KINDS, RESTS_AS, VERDICTS } from './enums.ts';
 import { OwnAction } from './own-action.ts';
 import { permissionMode, type permissionUpdate } from './session-options.ts';
-import { editPlace } from './results.ts';
+import { decidingRule, editPlace } from './results.ts';
 
 export const EventType = z.enum(EVENT_TYPES);
 export type EventType = z.infer<typeof EventType>;
@@ -82,6 +82,10 @@ export const AskRecord = z.object({
   suggestions: z.array(z.custom<z.infer<typeof permissionUpdate>>()).optional(),
   /** Claude Code does not want a permanent rule to be offered. */
   onceOnly: z.boolean(),
+  /** Where the tool of an MCP server comes from, as Claude Code says. */
+  mcpServer: z.object({ name: z.string(), source: z.string() }).optional(),
+  /** Why no rule may answer it. */
+  needsPerson: z.string().optional(),
 });
 export type AskRecord = z.infer<typeof AskRecord>;
 
@@ -96,6 +100,8 @@ export const RequestRecord = z.object({
   /** What the sub-agent that asks was started for; missing if Claude itself asks. */
   agent: z.string().optional(),
   cwd: z.string().optional(),
+  /** The repository that it belongs to, or its directory if there is none: what a rule made for it is about. */
+  repository: z.string().optional(),
   edit: editPlace.optional(),
   /** What the call would act on, if the request may outlive its process; compared as a whole. */
   target: z.string().optional(),
@@ -165,6 +171,8 @@ export const EventBody = z.discriminatedUnion('kind', [
     input: JsonObject.exactOptional(),
     /** Of a question, by its text. */
     answers: JsonObject.exactOptional(),
+    by: z.literal('rule').exactOptional(),
+    rule: decidingRule.exactOptional(),
   }),
   z.object({
     kind: z.literal('result'),

@@ -209,11 +209,16 @@ export const event = z.object({
 });
 export type EventView = z.infer<typeof event>;
 
+/** The standing rule that decided. */
+export const decidingRule = z.object({ id: z.string(), author: z.string() });
+export type DecidingRule = z.infer<typeof decidingRule>;
+
 export const permissionDenial = z.looseObject({
   toolName: z.string().meta({ note: 'The tool.' }),
   toolUseID: z.string().optional().meta({ note: 'Id of the tool call.' }),
   what: z.string().optional().meta({ note: 'What it was called with, in one line.' }),
   by: deniedByWhom,
+  rule: decidingRule.optional().meta({ note: 'The standing rule that denied it, and who made it.' }),
 });
 export type PermissionDenial = z.infer<typeof permissionDenial>;
 

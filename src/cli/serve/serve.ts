@@ -13,6 +13,7 @@ import { hostEngine } from '../../engine/engine-host.ts';
 import { strictest } from '../../engine/rules/rule-intersection.ts';
 import { environmentsOfAncestors } from '../../platform/ancestors.ts';
 import type { Opening } from '../../transports/opening.ts';
+import type { StandingRules } from '../../engine/ports.ts';
 import { serveOverStdio } from '../../transports/stdio.ts';
 import { createLog } from './log.ts';
 
@@ -21,6 +22,8 @@ export interface ServeContext extends Host {
   stderr: (text: string) => void;
   /** What the client was already told before the rest of the server was loaded. */
   opening?: Opening | undefined;
+  /** Decisions that people have made in advance. */
+  standingRules?: StandingRules | undefined;
 }
 
 export interface RunningServer {
@@ -28,13 +31,13 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Wires everything up and serves until closed. */
+/** Wires everything up and serves until closed. `settings` are narrowed to those of the sessions around this process. */
 export function serve(settings: Settings, context: ServeContext): RunningServer {
-  const { version, stderr, opening, ...host } = context;
+  const { version, stderr, opening, standingRules, ...host } = context;
   const log = createLog(settings.logLevel, stderr);
   for (const { name, nearest } of misspeltVariables(host.env))
     log('warn', `${name} is not a setting; did you mean ${nearest}?`);
-  const hosted = hostEngine(withinEnclosingRules(settings, host), { ...host, log });
+  const hosted = hostEngine(settings, { ...host, log, standingRules });
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),
     onFirstAnswer: () => {
@@ -57,7 +60,8 @@ const FORCE_EXIT_MS = 4_800;
 /** Serves until the client disconnects or a signal arrives, then cleans up and exits. */
 export async function serveUntilDone(settings: Settings, context: ServeContext): Promise<number> {
   quietWarnings();
-  const server = serve(settings, context);
+  const narrowed = withinEnclosingRules(settings, context);
+  const server = serve(narrowed, { ...context, standingRules: await standingRulesOf(narrowed) });
   let exitCode = 0;
   await new Promise<void>((resolve) => {
     const stop = (): void => {
@@ -84,6 +88,13 @@ export async function serveUntilDone(settings: Settings, context: ServeContext):
   process.exit(exitCode);
 }
 
+/** Most servers have none, and load nothing for them. */
+async function standingRulesOf({ rules }: Settings): Promise<StandingRules | undefined> {
+  if (rules === undefined) return undefined;
+  const { readRulesFile } = await import('../../engine/rules/standing/rules-file.ts');
+  return readRulesFile(rules);
+}
+
 /** Node prints library warnings on stderr, where users would mistake them for errors of this server. */
 function quietWarnings(): void {
   process.removeAllListeners('warning');
@@ -105,6 +116,8 @@ export function withinEnclosingRules(
   let narrowed = settings;
   for (const env of environments) {
     if (depthFrom(env).depth === 0) continue;
+    // The outermost is the one that no session has started.
+    narrowed = { ...narrowed, rules: env[variableOf('rules')] };
     const rules = Object.fromEntries(RULE_VARIABLES.map((name) => [name, env[name]]));
     narrowed = { ...narrowed, ...strictest(narrowed, loadSettings({ ...host, argv: [], env: rules })) };
   }

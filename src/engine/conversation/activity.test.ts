@@ -73,8 +73,9 @@ test('the plan file that Claude Code names is not in the log', () => {
 
 test.each([
   ['a settings rule', undefined, 'settings'],
-  ['a session rule', 'Bash(curl *)', 'disallowedTools'],
-])('a tool call refused by %s counts as never run, whichever report arrives first', (_what, rule, by) => {
+  ['a session rule', { by: 'disallowedTools', wholeTool: false }, 'disallowedTools'],
+  ['a standing rule', { by: 'rule', wholeTool: false, rule: { id: '1', author: 'person' } }, 'rule'],
+] as const)('a tool call refused by %s counts as never run, whichever report arrives first', (_what, rule, by) => {
   for (const errorFirst of [true, false]) {
     const activity = startedActivity();
     activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'curl x' } }, rule);
@@ -88,7 +89,10 @@ test.each([
 
 test('a fully disallowed tool counts as denied, not failed', () => {
   const activity = startedActivity();
-  activity.toolUsed({ toolUseId: 'a', toolName: 'WebFetch', input: { url: 'x' } }, 'WebFetch');
+  activity.toolUsed(
+    { toolUseId: 'a', toolName: 'WebFetch', input: { url: 'x' } },
+    { by: 'disallowedTools', wholeTool: true },
+  );
   activity.toolEnded('a', ended(true, 'No such tool available: WebFetch'));
   expect(activity.toolUses).toMatchObject([{ status: 'denied', deniedBy: 'disallowedTools' }]);
 });

@@ -1,6 +1,6 @@
 import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
 import { COMMAND_TOOLS, type DeniedBy, type ToolStatus } from '../../schema/enums.ts';
-import type { Problem } from '../../schema/results.ts';
+import type { DecidingRule, Problem } from '../../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
@@ -19,16 +19,23 @@ export interface ToolUse {
   /** The call and the message it belongs to, counted over the session. */
   readonly call: number;
   readonly message: number;
-  /** The rule of `disallowedTools` that refuses such a call. */
-  readonly refusingRule: string | undefined;
+  /** What refuses such a call without asking. */
+  readonly refusal: Refusal | undefined;
   /** While it waits for an answer. */
   requestId?: string | undefined;
   inputChanged?: true;
   deniedBy?: DeniedBy | undefined;
+  /** The standing rule that denied it. */
+  rule?: DecidingRule | undefined;
   exitCode?: number | undefined;
   /** The end of its output, if it failed or was denied. */
   tail?: string | undefined;
 }
+
+/** A rule of the session's `disallowedTools`, or a standing rule, that Claude Code applies without asking. */
+export type Refusal =
+  | { readonly by: 'disallowedTools'; readonly wholeTool: boolean }
+  | { readonly by: 'rule'; readonly wholeTool: boolean; readonly rule: DecidingRule };
 
 type ToolCall = Omit<ToolCallBlock, 'kind'>;
 type ToolOutcome = Omit<ToolResultBlock, 'kind' | 'toolUseId'>;
@@ -74,7 +81,7 @@ export class Activity {
     this.#message++;
   }
 
-  toolUsed({ toolUseId: id, toolName, input }: ToolCall, refusingRule?: string): void {
+  toolUsed({ toolUseId: id, toolName, input }: ToolCall, refusal?: Refusal): void {
     const uses = this.#uses.toWrite;
     // The request may arrive before the message that makes the call.
     if (uses.has(id)) return;
@@ -85,7 +92,7 @@ export class Activity {
     const summary = summarizeTool(toolName, input, 120);
     const what = describeTool(toolName, input);
     const [call, message] = [this.#call, this.#message];
-    uses.set(id, { id, toolName, status: 'running', summary, what, call, message, refusingRule });
+    uses.set(id, { id, toolName, status: 'running', summary, what, call, message, refusal });
     if (uses.size > MAX_TOOL_USES) this.#evict();
   }
 
@@ -94,7 +101,7 @@ export class Activity {
     const use = this.#uses.toWrite.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
     // A tool that is disallowed altogether does not exist for Claude Code, and its error says only that.
-    if (isError && use.refusingRule === use.toolName) return this.#denied(id, 'disallowedTools', output);
+    if (isError && use.refusal?.wholeTool) return this.#refused(use, use.refusal, output);
     use.status = isError ? 'failed' : 'completed';
     use.exitCode = exitCode;
     use.requestId = undefined;
@@ -126,7 +133,7 @@ export class Activity {
   ): void {
     const { decision } = outcome;
     if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, ran);
-    else this.#denied(ask.toolUseId, denierOf(outcome), decision.message);
+    else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
   }
 
   #allowed(id: string, ran: Record<string, unknown> | undefined): void {
@@ -141,20 +148,26 @@ export class Activity {
     use.what = describeTool(use.toolName, ran);
   }
 
-  /** Claude Code does not distinguish the session's own rules from those in settings. */
+  /** Claude Code does not distinguish the session's own rules and standing rules from those in settings. */
   toolRefused(id: string, by: DeniedBy, message: string): void {
-    const own = this.#uses.toRead.get(id)?.refusingRule !== undefined;
-    this.#denied(id, own ? 'disallowedTools' : by, message);
+    const use = this.#uses.toRead.get(id);
+    if (use?.refusal) this.#refused(use, use.refusal, message);
+    else this.#denied(id, by, message);
+  }
+
+  #refused({ id }: ToolUse, refusal: Refusal, message: string): void {
+    this.#denied(id, refusal.by, message, refusal.by === 'rule' ? refusal.rule : undefined);
   }
 
   /** Also for a call whose error arrived first: then it never ran. */
-  #denied(id: string, by: DeniedBy | undefined, message: string): void {
+  #denied(id: string, by: DeniedBy | undefined, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toWrite.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
     this.#log.denied(id);
     this.#hasProblems = true;
     use.status = 'denied';
     use.deniedBy = by;
+    use.rule = rule;
     use.requestId = undefined;
     use.tail = messageTail(message);
   }

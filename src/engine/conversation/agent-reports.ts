@@ -2,7 +2,7 @@ import type { AgentSignal } from '../../driver/agent-signal.ts';
 import type { EventBody, MessageBody, SessionEvent } from '../../schema/events.ts';
 import type { TotalsRecord } from '../../schema/records.ts';
 import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
-import { Activity } from './activity.ts';
+import { Activity, type Refusal } from './activity.ts';
 import type { Clock } from '../clock.ts';
 import { EventLog, type EventLogLimits } from './event-log.ts';
 import { FileTrail } from '../session/file-trail.ts';
@@ -29,8 +29,8 @@ export interface RestoredReports {
   readonly tools: string[] | undefined;
 }
 
-/** The rule of `disallowedTools` that refuses such a call. */
-type RefusingRule = (toolName: string, input: Record<string, unknown>) => string | undefined;
+/** What refuses such a call without asking. */
+type RefusalOf = (toolName: string, input: Record<string, unknown>) => Refusal | undefined;
 
 /** What Claude Code has reported about itself and its work. Nothing here changes the state of the conversation. */
 export class AgentReports {
@@ -78,10 +78,11 @@ export class AgentReports {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);
     } else if (body.kind === 'permission_result') {
-      const { toolUseId, decision, source, message = '', input } = body;
+      const { toolUseId, decision, source, message = '', input, rule } = body;
       const outcome = {
         decision: decision === 'allow' ? { behavior: decision } : { behavior: decision, message },
         source: source as Source,
+        ...(rule && { rule }),
       };
       this.activity.requestSettled({ ask: { toolUseId } }, outcome, input);
     } else this.take(body, () => undefined);
@@ -119,10 +120,10 @@ export class AgentReports {
   }
 
   /** Returns whether a waiting call may have been waiting for it. */
-  take(body: EventBody, refusingRule: RefusingRule): boolean {
+  take(body: EventBody, refusalOf: RefusalOf): boolean {
     switch (body.kind) {
       case 'message':
-        return this.#takeMessage(body, refusingRule);
+        return this.#takeMessage(body, refusalOf);
       case 'init':
         this.setup.started(body);
         this.totals.spends();
@@ -157,10 +158,10 @@ export class AgentReports {
     }
   }
 
-  #takeMessage(body: MessageBody, refusingRule: RefusingRule): boolean {
+  #takeMessage(body: MessageBody, refusalOf: RefusalOf): boolean {
     if (body.role === 'assistant') this.totals.spends();
     for (const block of body.blocks) {
-      if (block.kind === 'tool_call') this.activity.toolUsed(block, refusingRule(block.toolName, block.input));
+      if (block.kind === 'tool_call') this.activity.toolUsed(block, refusalOf(block.toolName, block.input));
       else if (block.kind === 'tool_result') this.activity.toolEnded(block.toolUseId, block);
     }
     // Whatever was blocking Claude is over.

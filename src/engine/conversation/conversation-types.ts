@@ -6,6 +6,7 @@ import type { Grant, GrantEnd } from '../requests/grants.ts';
 import type { SessionNotice } from '../notices.ts';
 import type { Message } from './outbox.ts';
 import type { OpenRequest } from '../requests/requests.ts';
+import type { SessionRules } from '../rules/standing/session-rules.ts';
 import type { Stood } from './standing.ts';
 
 /** What a conversation reports as it proceeds. */
@@ -56,5 +57,7 @@ export interface ConversationServices {
   readonly tell: (event: ConversationEvent) => void;
   /** Whether the current rules would still allow it. */
   readonly holds?: (grant: Grant) => boolean;
+  /** Standing rules, as far as they concern this session. */
+  readonly rules?: SessionRules | undefined;
   readonly debug: (line: string) => void;
 }

@@ -5,7 +5,7 @@ import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { RestsAs } from '../../schema/enums.ts';
 import type { EventBody, Original } from '../../schema/events.ts';
 import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
-import type { Activity } from './activity.ts';
+import type { Activity, Refusal } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
 import { callTarget } from '../requests/call-target.ts';
@@ -105,6 +105,7 @@ export class Conversation {
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
     for (const request of requests) this.requests.restore(request);
+    this.#services.rules?.restore(reports.events, reports.droppedThrough);
     this.outbox.restore(reports.events);
     // What was queued goes to the next process, with what is decided until then.
     if (!this.atRest) for (const message of undelivered) this.outbox.add(message);
@@ -261,10 +262,12 @@ export class Conversation {
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await callTarget(ask.toolName, ask.input, cwd) : undefined;
-    const granted = this.decidedAway.use(ask, cwd, target);
+    const verdict = await this.#services.rules?.verdict(ask);
+    const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
-    return this.#ask(ask, { lastText, agent, edit, target });
+    const repository = this.#keepsRequests ? this.#services.rules?.repository : undefined;
+    return this.#ask(ask, { lastText, agent, edit, target, repository, verdict });
   }
 
   /** The action that a person allowed and that is being carried out. */
@@ -315,7 +318,8 @@ export class Conversation {
   }
 
   #take(body: EventBody): void {
-    if (this.#reports.take(body, (toolName, input) => this.requests.refusedBy(toolName, input))) this.#changed();
+    this.#services.rules?.heard(body);
+    if (this.#reports.take(body, (toolName, input) => this.#refusalOf(toolName, input))) this.#changed();
     if (body.kind === 'init') {
       this.#services.tell({ kind: 'tools', tools: body.tools });
       this.#apply('started');
@@ -327,6 +331,12 @@ export class Conversation {
       // Claude Code is about to wake up and report that they ended.
       this.times.active();
     }
+  }
+
+  #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {
+    const own = this.requests.refusedBy(toolName, input);
+    if (own !== undefined) return { by: 'disallowedTools', wholeTool: own === toolName };
+    return this.#services.rules?.refusalOf(toolName, input);
   }
 
   #taken(messageId: string): void {
@@ -362,6 +372,7 @@ export class Conversation {
   #settled(request: OpenRequest, outcome: Outcome): void {
     const { decision } = outcome;
     const ran = ranInstead(request, decision);
+    if (decision.behavior === 'allow') this.#services.rules?.granted(decision.updatedPermissions ?? []);
     if (!request.own) this.activity.requestSettled(request, outcome, ran);
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);

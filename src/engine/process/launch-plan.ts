@@ -1,12 +1,14 @@
 import { childEnvironment, inheritedRules } from '../../config/child-environment.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../../config/load-settings.ts';
+import { variableOf } from '../../config/settings-table.ts';
 import type { SpareTemplate } from '../../driver/spare-agent.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import type { Directories } from '../rules/directories.ts';
 import { checkSandboxPackages } from '../rules/imposed-sandbox.ts';
-import { imposeRules } from '../rules/imposed-rules.ts';
+import { imposeRules, type LaunchPlace } from '../rules/imposed-rules.ts';
+import { placeOf } from '../rules/standing/place.ts';
 import type { EngineServices } from '../ports.ts';
 import { maskedPlaces, ownWorktree } from '../session/session-worktrees.ts';
 
@@ -31,13 +33,15 @@ export class LaunchPlanner {
     this.#directories = directories;
   }
 
-  async plan(admitted: SessionOptions, worktree?: Workspace): Promise<LaunchPlan> {
+  /** `owner`: the principal that the session belongs to. */
+  async plan(admitted: SessionOptions, worktree?: Workspace, owner = ''): Promise<LaunchPlan> {
     const { options, managedSettings, env, warnings } = imposeRules(this.#settings, admitted, {
       trusted: await this.#isTrusted(admitted),
       configDir: this.#services.configDir,
       worktree: ownWorktree(worktree, this.#settings),
       masked: this.#settings.sandbox ? maskedPlaces(this.#services.privatePlaces ?? [], worktree) : [],
       closesState: this.#services.archive !== undefined,
+      standing: this.#standingRules(admitted, owner),
     });
     const launch = {
       options: withoutEnv(options),
@@ -45,6 +49,16 @@ export class LaunchPlanner {
       env: { ...this.#childEnv(options), ...env },
     };
     return { launch, warnings };
+  }
+
+  #standingRules({ cwd, additionalDirectories = [] }: SessionOptions, owner: string): LaunchPlace['standing'] {
+    const { standingRules, clock } = this.#services;
+    const directory = cwd ?? this.#directories.own;
+    if (!standingRules || directory === undefined) return undefined;
+    const place = placeOf(owner, [directory, ...additionalDirectories]);
+    const { deny, ask } = standingRules.inForce.imposed(place, clock.wallTime());
+    const { rules: file } = this.#settings;
+    return { deny: file === undefined ? deny : [...deny, `Edit(/${file})`], ask };
   }
 
   /** Throws if the sandbox that the operator requires is not available. */
@@ -76,6 +90,7 @@ export class LaunchPlanner {
       ...childEnvironment({ ...baseEnv, ...inheritedRules(this.#settings, baseEnv), ...found }, options.env ?? {}),
       ...(gitBashPath !== undefined && { CLAUDE_CODE_GIT_BASH_PATH: gitBashPath }),
       [DEPTH_VARIABLE]: depthForChildren(this.#settings),
+      ...(this.#settings.rules !== undefined && { [variableOf('rules')]: this.#settings.rules }),
     };
   }
 }

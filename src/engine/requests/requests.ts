@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import type { DecisionSource, DeniedBy, RequestKind } from '../../schema/enums.ts';
 import type { EventBody, RequestRecord } from '../../schema/events.ts';
+import type { DecidingRule } from '../../schema/results.ts';
 import { later, msBetween, type Clock } from '../clock.ts';
 
 export type Source = DecisionSource;
 
 /** What a decider needs to know besides the call itself. */
-export type RequestContext = Pick<RequestRecord, 'plan' | 'said' | 'agent' | 'cwd' | 'edit' | 'target' | 'own'>;
+export type RequestContext = Pick<
+  RequestRecord,
+  'plan' | 'said' | 'agent' | 'cwd' | 'repository' | 'edit' | 'target' | 'own'
+>;
 export type OwnRequest = NonNullable<RequestRecord['own']>;
 
 export interface OpenRequest extends RequestRecord {
@@ -28,6 +32,8 @@ export interface Outcome {
   disallowed?: true;
   /** The same call had been allowed for the whole session. */
   always?: true;
+  /** The standing rule that decided. */
+  rule?: DecidingRule;
 }
 
 export interface RequestListener {
@@ -184,7 +190,7 @@ export class RequestBook {
     id: string,
     decision: Decision,
     source: Source,
-    more: Pick<Outcome, 'disallowed' | 'by' | 'byName' | 'always'> = {},
+    more: Pick<Outcome, 'disallowed' | 'by' | 'byName' | 'always' | 'rule'> = {},
   ): OpenRequest | undefined {
     const pending = this.#pending.get(id);
     if (!pending) return undefined;
@@ -253,7 +259,7 @@ export function ownAsk({ action: { action }, input }: Proposal): PermissionAsk {
 /** How a request was settled, for the log. `ran`: what runs instead of what was requested. */
 export function settledEvent(
   request: OpenRequest,
-  { decision, source }: Outcome,
+  { decision, source, rule }: Outcome,
   ran: Record<string, unknown> | undefined,
 ): EventBody {
   const { id, ask } = request;
@@ -268,6 +274,7 @@ export function settledEvent(
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ran && { input: ran }),
     ...(answers && { answers }),
+    ...(rule && { by: 'rule', rule }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts';
 import { RequestBook, type OpenRequest, type Outcome, type OwnRequest, type RequestListener } from './requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
+import type { RuleVerdict } from '../rules/standing/rule-set.ts';
 import { oneLine } from '../conversation/tool-summary.ts';
 
 const SAID_CHARS = 200;
@@ -33,25 +34,38 @@ export class SessionRequests extends RequestBook {
       agent?: string | undefined;
       edit?: EditPlace | undefined;
       target?: string | undefined;
+      repository?: string | undefined;
       own?: OwnRequest;
+      /** What the standing rules say about it. */
+      verdict?: RuleVerdict | undefined;
     },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, agent, edit, target, own } = context;
+    const { lastText, agent, edit, target, repository, own, verdict } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
-    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd: this.#options().cwd, edit, target, own });
+    const { cwd } = this.#options();
+    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, repository, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;
       this.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
     }
+    if (verdict && verdict.decision !== 'ask') this.#settleByRule(ask.requestId, verdict);
     const allowed = this.#always?.get(exactCall(ask.toolName, ask.input));
     // Claude Code may ask for another reason this time, one for which it offers no lasting permission.
-    if (allowed && alwaysOffer(ask).kind === 'exact') {
+    if (allowed && verdict?.decision !== 'ask' && alwaysOffer(ask).kind === 'exact') {
       const { source, ...by } = allowed;
       this.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...by });
     }
     return { decision, request: this.find(ask.requestId) };
+  }
+
+  #settleByRule(requestId: string, { decision, rule }: RuleVerdict): void {
+    const { id, tool, match, note, createdBy: author } = rule;
+    const reason = note === undefined ? '' : ` (${note})`;
+    const message = `A standing rule denies ${match === undefined ? tool : `${tool}(${match})`} here${reason}. Continue without it, or say what you need and stop.`;
+    const settled: Decision = decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message };
+    this.settle(requestId, settled, 'rule', { rule: { id, author } });
   }
 
   /**

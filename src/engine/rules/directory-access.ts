@@ -15,9 +15,15 @@ export const OTHERS_ACCESS: DirectoryAccess = { of: 'others' };
 /** Where a system shows the environment and memory of every process, and its devices. */
 const SYSTEM_PLACES = ['/proc', '/sys', '/dev'];
 
-export function closedPlaces(access: DirectoryAccess, privatePlaces: readonly string[]): ClosedPlaces {
-  if (access.of === 'user') return {};
-  return { around: [...privatePlaces, ...SYSTEM_PLACES], except: access.except };
+/** `rulesFile`: whoever can write it decides what sessions may do. */
+export function closedPlaces(
+  access: DirectoryAccess,
+  privatePlaces: readonly string[],
+  rulesFile?: string,
+): ClosedPlaces {
+  const rules = rulesFile === undefined ? [] : [rulesFile];
+  if (access.of === 'user') return rulesFile === undefined ? {} : { around: rules };
+  return { around: [...privatePlaces, ...rules, ...SYSTEM_PLACES], except: access.except };
 }
 
 /** A client inside a session may work in the worktree of that session. */

@@ -24,6 +24,8 @@ export interface LaunchPlace {
   /** The server's files there would let a session pose as a client, and contain the data of all others. */
   readonly closesState?: boolean;
   readonly sandboxHost?: () => SandboxHost;
+  /** Standing rules, as Claude Code reads them. */
+  readonly standing?: Readonly<Record<'deny' | 'ask', readonly string[]>> | undefined;
 }
 
 export interface ImposedLaunch {
@@ -156,20 +158,39 @@ function settingsOf({ settings }: SessionOptions): Fields {
 /** Without a sandbox, commands can still reach it; file tools cannot. */
 const stateClosed: Imposition = (rules, launch, { worktree, closesState }) => {
   if (closesState !== true || rules.sandbox) return launch;
-  const { deny } = closedTo(stateOf(rules, worktree));
-  const withDenied = (settings: Fields): Fields => {
-    const permissions = fields(settings['permissions']);
-    return { ...settings, permissions: { ...permissions, deny: [...strings(permissions['deny']), ...strings(deny)] } };
-  };
+  const deny = strings(closedTo(stateOf(rules, worktree))['deny']);
   return {
     ...launch,
-    options: { ...launch.options, settings: withDenied(settingsOf(launch.options)) },
-    managedSettings: withDenied(launch.managedSettings ?? {}),
+    options: { ...launch.options, settings: withPermissions(settingsOf(launch.options), { deny }) },
+    managedSettings: withPermissions(launch.managedSettings ?? {}, { deny }),
   };
 };
+
+/**
+ * Standing rules that deny or ask then also hold where Claude Code would not ask. In the layer that can be changed while
+ * it runs.
+ */
+const standingRules: Imposition = (_rules, launch, { standing }) => {
+  if (!standing || (standing.deny.length === 0 && standing.ask.length === 0)) return launch;
+  return { ...launch, options: { ...launch.options, settings: withPermissions(settingsOf(launch.options), standing) } };
+};
+
+function withPermissions(settings: Fields, added: Readonly<Record<string, readonly string[]>>): Fields {
+  const permissions = fields(settings['permissions']);
+  const lists = Object.entries(added).filter(([, rules]) => rules.length > 0);
+  const merged = lists.map(([name, rules]) => [name, [...strings(permissions[name]), ...rules]] as const);
+  return { ...settings, permissions: { ...permissions, ...Object.fromEntries(merged) } };
+}
 
 function stateOf({ stateDir }: Rules, worktree: OwnWorktree | undefined): string[] {
   return worktree?.besides.flatMap((place) => [place, `${place}/**`]) ?? [`${stateDir}/**`];
 }
 
-const IMPOSITIONS: readonly Imposition[] = [literalPrompts, personAsked, untrustedSkipped, confined, stateClosed];
+const IMPOSITIONS: readonly Imposition[] = [
+  literalPrompts,
+  personAsked,
+  untrustedSkipped,
+  confined,
+  stateClosed,
+  standingRules,
+];

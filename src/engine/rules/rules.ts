@@ -53,7 +53,7 @@ export class Rules {
     );
     this.warnings = warnings;
     this.access = access;
-    this.policy = new Policy(settings, cwd, closedPlaces(access, services.privatePlaces ?? []));
+    this.policy = new Policy(settings, cwd, closedPlaces(access, services.privatePlaces ?? [], settings.rules));
     this.launches = new LaunchPlanner(settings, { ...services, baseEnv: this.baseEnv }, this.policy.directories);
   }
 

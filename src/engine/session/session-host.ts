@@ -18,6 +18,7 @@ import type { EngineServices } from '../ports.ts';
 import { outOfContact } from './session-errors.ts';
 import { withPartialMessages } from '../conversation/session-setup.ts';
 import type { SessionTrail } from './session-trail.ts';
+import type { SessionOptions } from '../../schema/session-options.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
 import { eventLimits } from '../conversation/event-log.ts';
 import type { OpenedWorkspace } from './session-work.ts';
@@ -64,6 +65,9 @@ export class SessionHost {
   constructor(parts: EngineParts) {
     this.#parts = parts;
     this.transcripts = new TranscriptAccess(parts.services, parts.registry);
+    parts.services.standingRules?.subscribe(() => {
+      for (const session of parts.registry.all) void this.#imposeRules(session);
+    });
   }
 
   /** The tools that sessions reported at their start, once there was one. */
@@ -91,14 +95,15 @@ export class SessionHost {
       const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
       const launched = seed.streamsText === true ? withPartialMessages(options) : options;
       const { launches, settings } = seed.rules;
-      const { launch } = await launches.plan(launched, worktree?.workspace);
+      const owner = seed.client?.principal ?? LOCAL;
+      const { launch } = await launches.plan(launched, worktree?.workspace, owner.id);
       // A spare process has no mirror of its transcript.
       const movable = canMove({ ...seed, options, worktree }, this.#parts.settings.sharedWorkspace);
       const session = this.create({
         ...seed,
         options,
         worktree,
-        owner: seed.client?.principal ?? LOCAL,
+        owner,
         id: own ?? seed.id ?? (movable ? undefined : services.driver.newSessionId?.(launch)) ?? randomUUID(),
         permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
         initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
@@ -158,6 +163,7 @@ export class SessionHost {
     const { clock, driver, transcripts, archive, log, kept } = services;
     return {
       clock,
+      standingRules: services.standingRules,
       eventLimits: eventLimits(settings),
       launch: async (asked, listener) => {
         const session = registry.find(asked.sessionId);
@@ -165,8 +171,9 @@ export class SessionHost {
         const lease = session?.mobility.lent === true ? launchLease(session, services) : undefined;
         lease?.check();
         launches.checkSandbox();
-        const { launch, warnings } = await launches.plan(asked.options, session?.worktree);
+        const { launch, warnings } = await launches.plan(asked.options, session?.worktree, session?.owner.id);
         session?.warnings.push(...warnings);
+        if (session?.standing) session.standing.imposed = permissionsIn(launch.options);
         const mirror = session && this.transcripts.mirrorOf(session);
         return driver.launch(
           {
@@ -202,7 +209,10 @@ export class SessionHost {
       onOpened: (session, request) => trail.requested(session, request),
       onRequest: (session, request) => approvals.requested(session, request),
       isAskingPerson: (request) => approvals.isAskingPerson(request),
-      onSettled: (session, request, outcome) => trail.settled(session, request, outcome),
+      onSettled: (session, request, outcome) => {
+        trail.settled(session, request, outcome);
+        if (outcome.rule) services.standingRules?.used(outcome.rule.id);
+      },
       ...this.#workServices(),
       onRest: (session, turn) => trail.rested(session, turn),
       keepsRequests: archive !== undefined,
@@ -220,6 +230,23 @@ export class SessionHost {
       },
       debug: (line) => log('debug', line),
     };
+  }
+
+  /** Standing rules that deny or ask also hold in a process that was started before they were made. */
+  async #imposeRules(session: Session): Promise<void> {
+    const { standing } = session;
+    if (!standing || !session.hasProcess) return;
+    try {
+      const { launch } = await session.rules.launches.plan(session.options, session.worktree, session.owner.id);
+      const permissions = permissionsIn(launch.options);
+      if (permissions === standing.imposed) return;
+      await session.process.control((process) =>
+        process.setPermissions(JSON.parse(permissions) as Record<string, unknown>),
+      );
+      standing.imposed = permissions;
+    } catch (error) {
+      this.#parts.services.log('warn', `session ${session.id} does not know the changed rules: ${messageOf(error)}`);
+    }
   }
 
   #workServices(): Pick<SessionServices, 'openWorkspace' | 'othersWorked'> {
@@ -271,6 +298,14 @@ export class SessionHost {
     this.#tools = known;
     this.#parts.stream.tell({ kind: 'tools', tools: known });
   }
+}
+
+/** What a process is given as the permissions of its settings, as JSON. */
+function permissionsIn({ settings }: SessionOptions): string {
+  const { permissions = {} } = (typeof settings === 'string' ? JSON.parse(settings) : (settings ?? {})) as {
+    permissions?: object;
+  };
+  return JSON.stringify(permissions);
 }
 
 function launchLease({ id }: Session, { lease }: EngineServices): LaunchLease {

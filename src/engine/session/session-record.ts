@@ -140,7 +140,10 @@ function denialsOf(reported: readonly unknown[], activity: Activity): Permission
   return [...shown, ...others.map((use) => ({ toolName: use.toolName, toolUseID: use.id, ...whoDenied(use) }))];
 }
 
-function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'by'> {
+function whoDenied(use: ToolUse | undefined): Pick<PermissionDenial, 'what' | 'by' | 'rule'> {
   if (!use) return {};
-  return { what: use.summary, ...(use.deniedBy !== undefined && { by: use.deniedBy }) };
+  // Claude Code does not report which rule kept a file tool from a path.
+  const { summary, refusal, deniedBy = refusal?.by } = use;
+  const rule = use.rule ?? (deniedBy === 'rule' && refusal?.by === 'rule' ? refusal.rule : undefined);
+  return { what: summary, ...(deniedBy !== undefined && { by: deniedBy }), ...(rule && { rule }) };
 }

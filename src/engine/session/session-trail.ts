@@ -49,12 +49,13 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source, by, byName, always }: Outcome): void {
+  settled(session: Session, request: OpenRequest, { decision, source, by, byName, always, rule }: Outcome): void {
     const ran = ranInstead(request, decision);
     const details = {
       request: request.id,
       ...(by !== undefined && by !== session.owner.id && { by }),
       ...(always && { always }),
+      ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
       ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
     };
     const decider = by === undefined ? {} : { principal: by, ...(byName !== undefined && { name: byName }) };

@@ -16,6 +16,7 @@ import type { Since } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { OpenRequest, Outcome } from '../requests/requests.ts';
 import type { Rules } from '../rules/rules.ts';
+import type { StandingRules } from '../ports.ts';
 import type { Session } from './session.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import type { State } from '../conversation/state.ts';
@@ -25,6 +26,8 @@ export type SessionOrigin = AgentLaunch['history'];
 
 export interface SessionServices {
   clock: Clock;
+  /** Decisions that people have made in advance. */
+  standingRules?: StandingRules | undefined;
   eventLimits: EventLogLimits;
   launch(
     launch: Pick<AgentLaunch, 'sessionId' | 'history' | 'options'>,

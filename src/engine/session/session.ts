@@ -24,6 +24,7 @@ import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
 import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { Rules } from '../rules/rules.ts';
+import { SessionRules } from '../rules/standing/session-rules.ts';
 import { handOver, redeliver, sendPrompt } from './delivery.ts';
 import { Mobility } from './mobility.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
@@ -58,6 +59,8 @@ export class Session implements AskingSession {
   readonly work: SessionWork;
   readonly mobility: Mobility;
   readonly services: SessionServices;
+  /** Where there can be standing rules. */
+  readonly standing: SessionRules | undefined;
   readonly #rewinds: SessionRewinds;
   readonly #transcriptCheck: TranscriptCheck;
   #rules: Rules;
@@ -76,6 +79,13 @@ export class Session implements AskingSession {
     this.#rules = seed.rules;
     this.missing = restored?.missing ?? [];
     this.#lacksReport = restored?.lacksReport === true;
+    const ruled = {
+      owner: seed.owner.id,
+      options: seed.options,
+      directory: seed.options.cwd ?? seed.rules.policy.directories.own,
+    };
+    this.standing =
+      services.standingRules && new SessionRules(services.standingRules, ruled, () => services.clock.wallTime());
     this.conversation = new Conversation(
       {
         ...seed,
@@ -87,6 +97,7 @@ export class Session implements AskingSession {
         clock: services.clock,
         tell: (event) => this.#told(event),
         holds: (grant) => stillHolds(grant, this),
+        rules: this.standing,
         debug: services.debug,
       },
     );

@@ -117,6 +117,7 @@ export const WHOSE_SETTING: Readonly<Record<SettingKey, Whose>> = {
   notify: 'hub',
   notifySecret: 'hub',
   keepFor: 'hub',
+  rules: 'hub',
   pushHosts: 'hub',
   remindAfter: 'hub',
   staleAfter: 'hub',

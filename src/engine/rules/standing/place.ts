@@ -1,4 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { realPath } from '../directories.ts';
 
 /**
  * Where a session works, as rules see it. A worktree counts as the checkout that it belongs to, so that a rule for a
@@ -9,6 +11,8 @@ export interface RulePlace {
   readonly owner: string;
   /** What relative paths start from; undefined if a command may have changed it. */
   readonly cwd: string | undefined;
+  /** A command may have changed to a directory that is not one of the session's. */
+  readonly mayBeElsewhere?: boolean;
   /** All directories of the session. */
   readonly roots: readonly PlaceRoot[];
   /** Links resolved, as far as the path exists. */
@@ -40,4 +44,59 @@ export function countedPath(place: RulePlace, real: string): string {
 
 export function isWithin(file: string, directory: string): boolean {
   return file === directory || file.startsWith(directory.endsWith(path.sep) ? directory : directory + path.sep);
+}
+
+/** Where a session with these directories works. The first is where its commands start. */
+export function placeOf(owner: string, directories: readonly string[]): RulePlace {
+  const [cwd = path.sep] = directories;
+  const roots = [...new Set(directories.map((directory) => realPath(path.resolve(cwd, directory))))].map((real) => ({
+    real,
+    countsAs: countsAs(real),
+  }));
+  return { owner, cwd, roots, realPath };
+}
+
+/** The repository that a directory belongs to, by its own checkout; the directory itself if there is none. */
+export function repositoryAround(directory: string): string {
+  const real = realPath(directory);
+  const top = checkoutAround(real);
+  return top === undefined ? real : (mainCheckout(top) ?? top);
+}
+
+export function isInRepository(directory: string): boolean {
+  return checkoutAround(realPath(directory)) !== undefined;
+}
+
+function countsAs(real: string): string {
+  const top = checkoutAround(real);
+  const main = top === undefined ? undefined : mainCheckout(top);
+  return top === undefined || main === undefined ? real : path.join(main, path.relative(top, real));
+}
+
+/** The nearest directory with a `.git` in it. */
+function checkoutAround(real: string): string | undefined {
+  for (let directory = real; ; directory = path.dirname(directory)) {
+    if (existsSync(path.join(directory, '.git'))) return directory;
+    if (path.dirname(directory) === directory) return undefined;
+  }
+}
+
+/**
+ * The checkout that a worktree was made from; undefined if it is no worktree. The repository must know it too: anyone can
+ * write a `.git` file that names somebody else's repository.
+ */
+function mainCheckout(top: string): string | undefined {
+  try {
+    const link = path.join(top, '.git');
+    const [, named] = /^gitdir: (.+)\n?$/.exec(readFileSync(link, 'utf8')) ?? [];
+    if (named === undefined) return undefined;
+    const entry = realPath(path.resolve(top, named));
+    const back = readFileSync(path.join(entry, 'gitdir'), 'utf8').trim();
+    if (realPath(path.resolve(entry, back)) !== realPath(link)) return undefined;
+    const common = realPath(path.resolve(entry, readFileSync(path.join(entry, 'commondir'), 'utf8').trim()));
+    if (path.dirname(entry) !== path.join(common, 'worktrees')) return undefined;
+    return path.basename(common) === '.git' ? path.dirname(common) : common;
+  } catch {
+    return undefined;
+  }
 }

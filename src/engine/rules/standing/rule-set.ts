@@ -136,7 +136,7 @@ class Permissions {
 
   find(call: RuleCall, place: RulePlace, now: number): StandingRule | undefined {
     const words = commandWords(call);
-    if (words) return this.#findCommand(words, place, now);
+    if (words) return place.mayBeElsewhere ? undefined : this.#findCommand(words, place, now);
     const file = namedFile(call, place);
     if (file !== undefined) return this.#findFile(call.toolName, file, place, now);
     const key = isPlainTool(call) ? call.toolName : fetchedHost(call);
