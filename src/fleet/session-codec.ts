@@ -58,8 +58,9 @@ export function requestRow(sessionId: string, request: RequestRecord): Omit<Stor
 }
 
 export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequest): RequestRecord {
-  const { plan, said, agent, cwd, edit, target, own, ...asked } = ask;
-  return RequestRecord.parse({ id, kind, ask: asked, plan, said, agent, cwd, edit, target, own, createdAt, expiresAt });
+  const { plan, said, agent, cwd, scope, edit, target, own, ...asked } = ask;
+  const context = { plan, said, agent, cwd, scope, edit, target, own };
+  return RequestRecord.parse({ id, kind, ask: asked, ...context, createdAt, expiresAt });
 }
 
 export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {

@@ -12,6 +12,7 @@ import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from './http/serve-http.ts';
 import { onceForTools, type Once } from './once.ts';
+import type { RuleBook } from './rules/rule-book.ts';
 import type { SignInCodes } from './auth/sign-in.ts';
 import { Tokens } from './auth/tokens.ts';
 
@@ -25,6 +26,7 @@ export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady
   readonly codes: SignInCodes;
   readonly dashboardDir: string;
   readonly stateKey: string;
+  readonly rules?: Pick<RuleBook, 'look'>;
   readonly metrics: HubMetrics;
   readonly log: EngineServices['log'];
 }
@@ -36,10 +38,10 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, log } = options;
+  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, rules, log } = options;
   const { slowDown, isReady, outboxLimits } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
-  const rules = engine.rulesFor({ settings, cwd: undefined, access: OTHERS_ACCESS });
+  const httpRules = engine.rulesFor({ settings, cwd: undefined, access: OTHERS_ACCESS });
   return serveHttp({
     settings,
     store,
@@ -60,9 +62,10 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
         version: identity.version,
         settings,
         tokens: new Tokens(store),
-        clientFor: (principal) => new EngineClient(engine, { principal, rules, showsForms: false }),
+        clientFor: (principal) => new EngineClient(engine, { principal, rules: httpRules, showsForms: false }),
         stored: async () => engine.stored(),
         signInCode: () => codes.issue(),
+        rulesChanged: async () => rules?.look(),
         now: Date.now,
         served: (...call) => metrics.requestServed(...call),
         report: (error) =>

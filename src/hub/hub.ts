@@ -19,6 +19,7 @@ import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify/notify-target.ts';
 import { Notifier, type NotifierServices } from './notify/notify.ts';
 import { Once, onceForTools } from './once.ts';
+import { RuleBook } from './rules/rule-book.ts';
 import { peerOf } from './socket/peer.ts';
 import { SignInCodes, removeSignInPage, removeSignInPages } from './auth/sign-in.ts';
 import { SocketClients } from './socket/socket-clients.ts';
@@ -97,6 +98,17 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => storage.close(processesAtEnd));
     const stateKey = await stateKeyIn(storage.store);
 
+    const rules = await RuleBook.open({
+      store: storage.store,
+      now: Date.now,
+      warn: (line) => host.log('warn', line),
+    });
+    undo.push(() => rules.close());
+    if (settings.rules !== undefined)
+      host.log(
+        'warn',
+        'CLAUDE_CODE_MCP_RULES is for servers without a hub; give the hub its rules with `rules import`',
+      );
     const fleet = await joinFleet(storage);
     const kept = keeperFile === undefined ? undefined : await openKeeper(settings, host, storage, keeperFile, stateKey);
     undo.push(async () => {
@@ -107,6 +119,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       ...host,
       kept,
       archive: storage.journal,
+      standingRules: rules,
       lease: storage.lease,
       others: fleet?.others,
       transcriptMirrors: await openMirrors(settings, host, storage),
@@ -134,6 +147,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       codes,
       dashboardDir,
       stateKey,
+      rules,
       log: host.log,
     });
     undo.push(() => http.close());

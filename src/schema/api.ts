@@ -21,6 +21,7 @@ import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { APPROVAL_MODES } from './setting-choices.ts';
+import { ruleFields } from './standing-rules.ts';
 
 export const time = z.iso.datetime();
 const count = z.int().nonnegative();
@@ -193,6 +194,10 @@ export const apiRequest = action
     status: z.enum(['open', 'settled']),
     outcome: requestOutcome.optional(),
     mayAnswer: z.boolean(),
+    /** The standing rule that would answer it next time, in its repository. */
+    suggestedRule: ruleFields.optional(),
+    /** Why no rule can. */
+    noRule: z.string().optional(),
   });
 export type ApiRequest = z.infer<typeof apiRequest>;
 

@@ -100,8 +100,8 @@ export const RequestRecord = z.object({
   /** What the sub-agent that asks was started for; missing if Claude itself asks. */
   agent: z.string().optional(),
   cwd: z.string().optional(),
-  /** The repository that it belongs to, or its directory if there is none: what a rule made for it is about. */
-  repository: z.string().optional(),
+  /** Where it was asked, as rules see it: a worktree counts as the checkout of its repository. */
+  scope: z.object({ repository: z.string(), directory: z.string() }).optional(),
   edit: editPlace.optional(),
   /** What the call would act on, if the request may outlive its process; compared as a whole. */
   target: z.string().optional(),

@@ -42,6 +42,10 @@ export const StandingRule = ruleFields.extend({
 });
 export type StandingRule = z.infer<typeof StandingRule>;
 
+/** How often it was used is counted apart. */
+export const RuleContent = StandingRule.omit({ uses: true, lastUsedAt: true });
+export type RuleContent = z.infer<typeof RuleContent>;
+
 /** A pack, and the file of rules that an embedded server reads. */
 export const ruleFile = z.strictObject({
   name: plainText(100).optional(),

@@ -1,6 +1,7 @@
 /** The rows that the hub stores, and the changes made to them. See `docs/store.md`. */
 
 import { z } from 'zod';
+import { RuleContent } from './standing-rules.ts';
 import { REQUEST_KINDS, ROLES, SESSION_STATES, TOKEN_KINDS, VERDICTS } from './enums.ts';
 
 /** Sorts alike in JavaScript, SQLite and Postgres, and is a legal part of every key. */
@@ -205,6 +206,10 @@ export const Change = z.discriminatedUnion('type', [
   /** Anyone may withdraw a command that has not been taken yet. */
   z.object({ type: z.literal('command.withdraw'), commandId: StoreId, at: Time }),
   z.object({ type: z.literal('token.put'), token: StoredToken }),
+  z.object({ type: z.literal('rule.put'), rule: RuleContent }),
+  z.object({ type: z.literal('rule.remove'), ruleId: StoreId }),
+  /** Only statistics: sent twice, it is counted twice. */
+  z.object({ type: z.literal('rule.use'), ruleId: StoreId, at: Time, times: z.int().positive() }),
   z.object({ type: z.literal('setting.put'), key: StoreId, value: z.string() }),
 ]);
 export type Change = z.infer<typeof Change>;

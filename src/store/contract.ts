@@ -8,6 +8,7 @@
 
 import { DomainError, type ErrorCode } from '../errors/errors.ts';
 import type { SessionState } from '../schema/enums.ts';
+import type { StandingRule } from '../schema/standing-rules.ts';
 import type {
   Change,
   FeedEntry,
@@ -109,7 +110,20 @@ export interface StoreReads {
   tokenByHash(hash: string): Promise<StoredToken | undefined>;
   tokens(): Promise<StoredToken[]>;
 
+  rules(): Promise<StandingRule[]>;
+  rule(id: string): Promise<StandingRule | undefined>;
+  /** Rises whenever a rule is written or removed, not when one is used. */
+  rulesRevision(): Promise<number>;
+  /** Requests that were settled since then, most recent first. */
+  settledRequests(query: SettledQuery): Promise<Page<StoredRequest>>;
+
   setting(key: string): Promise<string | undefined>;
+}
+
+export interface SettledQuery {
+  readonly since: number;
+  readonly after?: string;
+  readonly limit: number;
 }
 
 export interface StoreLeases {

@@ -18,6 +18,7 @@ import type {
   StoredSession,
   StoredToken,
 } from '../schema/store.ts';
+import type { RuleContent } from '../schema/standing-rules.ts';
 import { StoreConflict } from './contract.ts';
 import { appended, EMPTY_BOOK, type EventBook } from './event-bounds.ts';
 import { isSameIncarnation, isUnderWay, toJson } from './row-facts.ts';
@@ -65,6 +66,9 @@ export type RowWrite =
   /** Everything that belongs to the session is deleted, except for commands: their keys are remembered. */
   | { readonly table: 'removed'; readonly sessionId: string }
   | { readonly table: 'removals'; readonly row: StoredRemoval }
+  /** No row: it was removed. */
+  | { readonly table: 'rules'; readonly id: string; readonly row?: RuleContent }
+  | { readonly table: 'rule_uses'; readonly id: string; readonly at: number; readonly times: number }
   | { readonly table: 'settings'; readonly key: string; readonly value: string };
 
 export function noNeeds(): Needs {
@@ -96,7 +100,7 @@ export function needsOf(changes: readonly Change[]): Needs {
   return needs;
 }
 
-/** Whose session a change belongs to; anyone may add or withdraw a command, or add a token or a setting. */
+/** Whose session a change belongs to; anyone may add or withdraw a command, or write a token, a rule or a setting. */
 export function sessionOf(change: Change): string | undefined {
   switch (change.type) {
     case 'session.put':
@@ -118,6 +122,9 @@ export function sessionOf(change: Change): string | undefined {
     case 'command.add':
     case 'command.withdraw':
     case 'token.put':
+    case 'rule.put':
+    case 'rule.remove':
+    case 'rule.use':
     case 'setting.put':
       return undefined;
   }
@@ -256,6 +263,15 @@ class Batch {
         return;
       case 'token.put':
         this.#write(change.token.id, { table: 'tokens', row: change.token });
+        return;
+      case 'rule.put':
+        this.#write(change.rule.id, { table: 'rules', id: change.rule.id, row: change.rule });
+        return;
+      case 'rule.remove':
+        this.#write(change.ruleId, { table: 'rules', id: change.ruleId });
+        return;
+      case 'rule.use':
+        this.#write(change.ruleId, { table: 'rule_uses', id: change.ruleId, at: change.at, times: change.times });
         return;
       case 'setting.put':
         this.#write(change.key, { table: 'settings', key: change.key, value: change.value });

@@ -28,7 +28,7 @@ const BOUNDS = { maxEvents: 6, maxBytes: 400 };
 const TYPES: readonly Change['type'][] = [
   ...(['session.put', 'session.put', 'event.append', 'event.append', 'event.append', 'message.put'] as const),
   ...(['message.delivered', 'request.open', 'request.settle', 'grant.add', 'grant.close', 'command.add'] as const),
-  ...(['command.finish', 'command.withdraw', 'token.put', 'setting.put'] as const),
+  ...(['command.finish', 'command.withdraw', 'token.put', 'setting.put', 'rule.put', 'rule.remove'] as const),
 ];
 
 const draft = fc.record({
@@ -225,6 +225,12 @@ class Player {
           return { type, commandId: `c-${id}-${n}-${flag}`, at: now };
         case 'token.put':
           return { type, token: rows.token(`t${n}`, flag ? { revokedAt: now } : {}) };
+        case 'rule.put':
+          return { type, rule: rows.rule(`r${n}`, { enabled: flag }) };
+        case 'rule.remove':
+          return { type, ruleId: `r${n}` };
+        case 'rule.use':
+          return { type, ruleId: `r${n}`, at: now, times: 1 };
         case 'setting.put':
           return { type, key: `k${n}`, value: String(flag) };
       }
@@ -246,6 +252,8 @@ async function everythingIn(store: Store): Promise<Record<string, unknown>> {
     own: await store.inbox({ limit: 2, principal: 'local' }),
     keys: await Promise.all([0, 1, 2, 3].map((n) => store.commandByKey('local', `k${n}`))),
     tokens: await store.tokens(),
+    rules: await store.rules(),
+    settled: await store.settledRequests({ since: 0, limit: 2 }),
     settings: await Promise.all([0, 1, 2, 3].map((n) => store.setting(`k${n}`))),
     leases: await store.leases(),
   };

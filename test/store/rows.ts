@@ -1,5 +1,6 @@
 /** Default rows for stores; each test overrides the fields it needs. */
 
+import type { RuleContent } from '../../src/schema/standing-rules.ts';
 import type {
   Change,
   HubRef,
@@ -64,6 +65,13 @@ export function grant(sessionId: string, id: string, more: Partial<StoredGrant> 
 export function token(id: string, more: Partial<StoredToken> = {}): StoredToken {
   return {
     ...{ id, kind: 'token', name: id, hash: `hash-of-${id}`, role: 'caller', attended: false, createdAt: T0 },
+    ...more,
+  };
+}
+
+export function rule(id: string, more: Partial<RuleContent> = {}): RuleContent {
+  return {
+    ...{ id, decision: 'allow', tool: 'Bash', match: 'npm test', createdBy: 'person', createdAt: T0, enabled: true },
     ...more,
   };
 }

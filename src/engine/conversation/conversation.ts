@@ -266,8 +266,8 @@ export class Conversation {
     const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
-    const repository = this.#keepsRequests ? this.#services.rules?.repository : undefined;
-    return this.#ask(ask, { lastText, agent, edit, target, repository, verdict });
+    const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
+    return this.#ask(ask, { lastText, agent, edit, target, scope, verdict });
   }
 
   /** The action that a person allowed and that is being carried out. */

@@ -6,7 +6,14 @@ import type { Answer } from '../../schema/commands.ts';
 import { alwaysOffer, exactCall } from './always.ts';
 import { toDecision } from './answer.ts';
 import type { Clock } from '../clock.ts';
-import { RequestBook, type OpenRequest, type Outcome, type OwnRequest, type RequestListener } from './requests.ts';
+import {
+  RequestBook,
+  type OpenRequest,
+  type Outcome,
+  type OwnRequest,
+  type RequestContext,
+  type RequestListener,
+} from './requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
 import type { RuleVerdict } from '../rules/standing/rule-set.ts';
@@ -34,17 +41,17 @@ export class SessionRequests extends RequestBook {
       agent?: string | undefined;
       edit?: EditPlace | undefined;
       target?: string | undefined;
-      repository?: string | undefined;
+      scope?: RequestContext['scope'];
       own?: OwnRequest;
       /** What the standing rules say about it. */
       verdict?: RuleVerdict | undefined;
     },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, agent, edit, target, repository, own, verdict } = context;
+    const { lastText, agent, edit, target, scope, own, verdict } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
     const { cwd } = this.#options();
-    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, repository, own });
+    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, scope, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;

@@ -30,6 +30,8 @@ export interface ApiContext {
   stored(): Promise<void>;
   /** A new code for a sign-in link. */
   signInCode(): string;
+  /** Resolves when the stored rules are in force on this hub. */
+  rulesChanged?(): Promise<void>;
   /** Time of day. */
   now(): number;
   /** Called for every request, for metrics. */
@@ -51,7 +53,7 @@ export interface ApiCall<Query, Body> {
 
 /** A route as it is served and as it appears in the OpenAPI document. */
 export interface ApiRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   /** Names the operation for clients generated from the document. */
   readonly operation: string;

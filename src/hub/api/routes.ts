@@ -12,6 +12,7 @@ import { FeedTail } from './feed-tail.ts';
 import { openApiRoute } from './openapi.ts';
 import { requestRoutes } from './request-routes.ts';
 import { EVERY_ROLE, visibleSession } from './rights.ts';
+import { ruleRoutes } from './rule-routes.ts';
 import { sessionRoutes } from './session-routes.ts';
 import type { ViewContext } from './views.ts';
 
@@ -21,6 +22,7 @@ export function apiRouteTable(viewOf: (principal: Principal) => ViewContext): Ap
     ...sessionRoutes(viewOf),
     ...actionRoutes(viewOf),
     ...requestRoutes(viewOf),
+    ...ruleRoutes(viewOf),
     ...streamRoutes(viewOf),
     ...adminRoutes(viewOf),
   ];

@@ -13,8 +13,10 @@ import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
+import { suggestRule } from '../../engine/rules/standing/suggest.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { readableRecord } from '../../fleet/session-codec.ts';
-import { mayAnswer } from '../../engine/rules/access.ts';
+import { answersAsPerson, mayAnswer } from '../../engine/rules/access.ts';
 import { controlsOf } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */
@@ -173,7 +175,16 @@ export async function requestView(row: StoredRequest, session: StoredSession, vi
     },
     ...(outcome && { outcome: await outcomeView(outcome, view) }),
     mayAnswer: !outcome && mayAnswer(view.principal, session.principal, view.approvals),
+    ...(!outcome && ruleFor(row, view.principal)),
   };
+}
+
+/** For people who may decide in advance. */
+function ruleFor({ kind, ask }: StoredRequest, principal: Principal): Pick<ApiRequest, 'suggestedRule' | 'noRule'> {
+  if (kind !== 'permission' || !answersAsPerson(principal)) return {};
+  const asked = ask as RequestRecord['ask'] & RequestRecord;
+  const suggestion = suggestRule(asked, asked);
+  return 'rule' in suggestion ? { suggestedRule: suggestion.rule } : { noRule: suggestion.problem };
 }
 
 export async function outcomeView(

@@ -3,9 +3,10 @@ import type { SqlConnection } from './connection.ts';
 import { FIRST } from './migrations/0001-first.ts';
 import { REMOVALS } from './migrations/0002-removals.ts';
 import { TRANSCRIPTS } from './migrations/0003-transcripts.ts';
+import { RULES } from './migrations/0004-rules.ts';
 
 /** In order, the first is version 1. Never changed once released: mistakes are fixed by the next one. */
-export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS];
+export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS, RULES];
 
 /**
  * Migrates the tables to this program's version, inside the caller's transaction, which keeps others from doing the

@@ -16,6 +16,7 @@ import {
   type InboxQuery,
   type Page,
   type SessionQuery,
+  type SettledQuery,
   type StoreReads,
 } from '../contract.ts';
 import { fromCursor, toPage, type PageEnd } from '../row-facts.ts';
@@ -31,6 +32,7 @@ import {
   toLease,
   toMessage,
   toRequest,
+  toRule,
   toSession,
   toToken,
   type ReportUnreadable,
@@ -213,6 +215,30 @@ export class SqlReads implements StoreReads {
 
   tokens(): ReturnType<StoreReads['tokens']> {
     return this.#all('token', toToken, 'SELECT id, data FROM tokens ORDER BY id');
+  }
+
+  rules(): ReturnType<StoreReads['rules']> {
+    return this.#all('rule', toRule, 'SELECT id, uses, last_used_at, data FROM rules ORDER BY id');
+  }
+
+  rule(id: string): ReturnType<StoreReads['rule']> {
+    return this.#first('rule', toRule, 'SELECT id, uses, last_used_at, data FROM rules WHERE id = ?', id);
+  }
+
+  async rulesRevision(): Promise<number> {
+    const [row] = await this.#sql.query(`SELECT value FROM counters WHERE name = 'rules'`);
+    return Number(row?.['value'] ?? 0);
+  }
+
+  async settledRequests({ since, after, limit }: SettledQuery): Promise<Page<StoredRequest>> {
+    const where = new Conditions();
+    where.add('done_at >= ?', since);
+    if (after !== undefined) {
+      const { at, id } = fromCursor(after);
+      where.add('(done_at, id) < (?, ?)', at, id);
+    }
+    const text = `SELECT id, done_at AS at, data FROM requests ${where.text} ORDER BY done_at DESC, id DESC LIMIT ?`;
+    return this.#page('request', toRequest, limit, text, where.values);
   }
 
   async setting(key: string): Promise<string | undefined> {

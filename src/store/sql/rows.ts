@@ -12,6 +12,7 @@ import {
   StoredToken,
   type FeedEntry,
 } from '../../schema/store.ts';
+import { StandingRule } from '../../schema/standing-rules.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { EMPTY_BOOK, type EventBook } from '../event-bounds.ts';
 import type { SqlRow } from './connection.ts';
@@ -24,6 +25,16 @@ export const toCommand = parser(StoredCommand);
 export const toGrant = parser(StoredGrant);
 export const toToken = parser(StoredToken);
 export const toLease = parser(StoredLease);
+
+export function toRule(row: SqlRow): StandingRule {
+  const { uses, last_used_at: lastUsedAt, data } = row;
+  const content = JSON.parse(String(data)) as object;
+  return StandingRule.parse({
+    ...content,
+    uses: Number(uses),
+    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
+  });
+}
 
 export function toEvent(row: SqlRow): StoredEvent {
   return StoredEvent.parse({

@@ -156,6 +156,8 @@ export class SqlTables {
     await insertRows(sql, 'grants', GRANT_COLUMNS, rowsOf.grants, { columns: ['id'] });
     await insertRows(sql, 'tokens', TOKEN_COLUMNS, rowsOf.tokens, { columns: ['id'] });
     await insertRows(sql, 'removals', REMOVAL_COLUMNS, rowsOf.removals, { columns: ['id'] });
+    await insertRows(sql, 'rules', ['id', 'data'], rowsOf.rules, { columns: ['id'] });
+    if (writes.some(({ write }) => write.table === 'rules')) await this.#count('rules', 1);
     await insertRows(sql, 'settings', ['name', 'value'], rowsOf.settings, { columns: ['name'] });
     for (const { write } of writes) if (write.table === 'removed') await this.#removeSession(write.sessionId);
   }
@@ -172,6 +174,11 @@ export class SqlTables {
       await run('UPDATE sessions SET event_book = ? WHERE id = ?', [JSON.stringify(write.book), write.sessionId]);
     } else if (write.table === 'messages' && !write.row) {
       await run('DELETE FROM messages WHERE session_id = ? AND id = ?', [write.sessionId, write.id]);
+    } else if (write.table === 'rules' && !write.row) {
+      await run('DELETE FROM rules WHERE id = ?', [write.id]);
+    } else if (write.table === 'rule_uses') {
+      const text = 'UPDATE rules SET uses = uses + ?, last_used_at = ? WHERE id = ?';
+      await run(text, [write.times, write.at, write.id]);
     } else if (write.table === 'dropped') {
       for (const ids of inChunks(write.eventIds, 500)) {
         const text = `DELETE FROM events WHERE session_id = ? AND id IN (${slots(ids)})`;
@@ -288,6 +295,7 @@ function collect(
   | 'grants'
   | 'tokens'
   | 'removals'
+  | 'rules'
   | 'settings',
   SqlValue[][]
 > {
@@ -301,6 +309,7 @@ function collect(
     grants: [],
     tokens: [],
     removals: [],
+    rules: [],
     settings: [],
   };
   for (const { seq, write } of writes) {
@@ -345,10 +354,14 @@ function collect(
       case 'removals':
         rows.removals.push([write.row.id, seq, write.row.at, toJson(write.row)]);
         break;
+      case 'rules':
+        if (write.row) rows.rules.push([write.id, toJson(write.row)]);
+        break;
       case 'settings':
         rows.settings.push([write.key, write.value]);
         break;
       case 'books':
+      case 'rule_uses':
       case 'dropped':
       case 'removed':
         break;

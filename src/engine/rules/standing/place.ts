@@ -56,11 +56,11 @@ export function placeOf(owner: string, directories: readonly string[]): RulePlac
   return { owner, cwd, roots, realPath };
 }
 
-/** The repository that a directory belongs to, by its own checkout; the directory itself if there is none. */
-export function repositoryAround(directory: string): string {
+/** The repository that a directory belongs to, or the directory itself if there is none, and what it counts as. */
+export function scopeOf(directory: string): { repository: string; directory: string } {
   const real = realPath(directory);
   const top = checkoutAround(real);
-  return top === undefined ? real : (mainCheckout(top) ?? top);
+  return { repository: top === undefined ? real : (mainCheckout(top) ?? top), directory: countsAs(real) };
 }
 
 export function isInRepository(directory: string): boolean {

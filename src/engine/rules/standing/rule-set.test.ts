@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EXACT, EXACT_RULES, GIT_LOCAL, READING, type Corpus } from '../../../../test/engine/rule-corpus.ts';
-import gitLocal from '../../../packs/git-local.json' with { type: 'json' };
-import reading from '../../../packs/reading.json' with { type: 'json' };
+import gitLocal from './packs/git-local.json' with { type: 'json' };
+import reading from './packs/reading.json' with { type: 'json' };
 import { ruleFile, type RuleFields, type StandingRule } from '../../../schema/standing-rules.ts';
 import { allowedCalls } from './allowed-calls.ts';
 import type { RulePlace } from './place.ts';

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { PermissionAsk, PermissionUpdate } from '../../../driver/permission-ask.ts';
-import type { EventBody, SessionEvent } from '../../../schema/events.ts';
+import type { EventBody, RequestRecord, SessionEvent } from '../../../schema/events.ts';
 import type { SessionOptions } from '../../../schema/session-options.ts';
-import { COMMAND_TOOLS } from '../../../workspace/report/tool-kinds.ts';
+import { COMMAND_TOOLS } from '../../../schema/enums.ts';
 import type { Refusal } from '../../conversation/activity.ts';
 import type { StandingRules } from '../../ports.ts';
 import { realPath } from '../directories.ts';
-import { isWithin, placeOf, repositoryAround, type RulePlace } from './place.ts';
+import { isWithin, placeOf, scopeOf, type RulePlace } from './place.ts';
 import type { RuleVerdict } from './rule-set.ts';
 import { simpleCommand } from './words.ts';
 
@@ -39,10 +39,10 @@ export class SessionRules {
     this.#now = now;
   }
 
-  /** What a rule made for this session would be about. */
-  get repository(): string | undefined {
+  /** Where it works, for rules that are made later. */
+  get scope(): RequestRecord['scope'] {
     const { directory } = this.#session;
-    return directory === undefined ? undefined : repositoryAround(directory);
+    return directory === undefined ? undefined : scopeOf(directory);
   }
 
   /** What the rules say about a call that Claude Code asks about. */
