@@ -70,6 +70,11 @@ async function dispatch(source: CommandSource): Promise<number> {
       const { runTokenHere } = await import('./token/run-token.ts');
       return runTokenHere(rest, settings);
     }
+    case 'rules': {
+      const settings = loadSettings(source, {}, 'hub');
+      const { runRulesHere } = await import('./rules/run-rules.ts');
+      return runRulesHere(rest, settings);
+    }
     case 'worktrees': {
       const { worktreesDir } = loadSettings(source);
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');

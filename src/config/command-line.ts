@@ -9,6 +9,7 @@ export const COMMANDS = {
   demo: 'run a complete task with a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
   token: 'create, list or revoke tokens for programs that use the hub',
+  rules: 'make, replay and list standing rules: decisions in advance',
   worktrees: 'list the git worktrees of sessions, and prune merged ones',
   install: 'add this server to the configuration of an MCP client',
   uninstall: 'remove it again',

@@ -262,7 +262,8 @@ export class Conversation {
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await callTarget(ask.toolName, ask.input, cwd) : undefined;
-    const verdict = await this.#services.rules?.verdict(ask);
+    const { rules } = this.#services;
+    const verdict = rules && (await rules.verdict(ask));
     const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };

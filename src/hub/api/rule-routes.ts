@@ -20,7 +20,7 @@ import type { RuleFields, StandingRule } from '../../schema/standing-rules.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import type { RouteResponse } from '../http/route.ts';
 import { authorHasRole, mayDecideOn } from '../rules/authors.ts';
-import { RuleManager } from '../rules/manage-rules.ts';
+import { RuleManager, withMatch } from '../rules/manage-rules.ts';
 import { PACKS } from '../rules/packs.ts';
 import { REPLAY_DAYS, replayRules } from '../rules/replay.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
@@ -152,12 +152,6 @@ const NOT_FOUND: RouteResponse = {
   status: 404,
   json: { error: { code: 'NOT_FOUND', message: 'There is no such rule.' } },
 };
-
-/** `Bash(npm test)` is accepted as the tool, as it is written everywhere else. */
-export function withMatch(fields: RuleFields): RuleFields {
-  const [, tool, match] = /^(\w+)\((.+)\)$/s.exec(fields.tool) ?? [];
-  return tool === undefined || match === undefined || fields.match !== undefined ? fields : { ...fields, tool, match };
-}
 
 async function repositoryOf(
   requestId: string | undefined,

@@ -101,6 +101,12 @@ export class RuleManager {
   }
 }
 
+/** `Bash(npm test)` is accepted as the tool, as it is written everywhere else. */
+export function withMatch(fields: RuleFields): RuleFields {
+  const [, tool, match] = /^(\w+)\((.+)\)$/s.exec(fields.tool) ?? [];
+  return tool === undefined || match === undefined || fields.match !== undefined ? fields : { ...fields, tool, match };
+}
+
 function tooWide(): DomainError {
   return new DomainError(
     'PERMISSION_DENIED',

@@ -1,0 +1,311 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { openAudit } from '../../audit/audit-log.ts';
+import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
+import { scopeOf } from '../../engine/rules/standing/place.ts';
+import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
+import { parseDuration } from '../../hub/auth/tokens.ts';
+import { PERSON } from '../../hub/rules/authors.ts';
+import { RuleManager, withMatch, type NewRule } from '../../hub/rules/manage-rules.ts';
+import { PACKS } from '../../hub/rules/packs.ts';
+import { REPLAY_DAYS, replayRules, type Replay } from '../../hub/rules/replay.ts';
+import { RULE_DECISIONS } from '../../schema/enums.ts';
+import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../schema/standing-rules.ts';
+import type { Store } from '../../store/contract.ts';
+import { openStore } from '../../store/open-store.ts';
+import { printable, printableLines } from '../../text/invisible.ts';
+import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
+
+const USAGE = `Usage: claude-code-mcp rules list [--json]
+       claude-code-mcp rules add allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--principal <id>] [--note <text>] [--expires 30d]
+       claude-code-mcp rules remove <id>
+       claude-code-mcp rules replay allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--json]
+       claude-code-mcp rules replay <file or pack> [--json]
+       claude-code-mcp rules import <file or pack> [--directory <dir> | --everywhere]
+       claude-code-mcp rules export
+Packs: ${PACKS.map(({ name }) => name).join(', ')}. Without --directory a rule is for the repository of this directory.`;
+
+const DAY_MS = 86_400_000;
+const SHOWN_REQUESTS = 10;
+
+export interface RulesCommandContext {
+  /** Opened only when needed; works alongside a running hub, which takes up what was changed. */
+  readonly openStore: () => Promise<Store>;
+  /** Why this process may not change rules. */
+  readonly refusal: string | undefined;
+  readonly terminal: Terminal;
+  readonly writeError: (text: string) => void;
+  readonly cwd: string;
+  readonly now: () => number;
+  readonly record: (what: string, details: Record<string, string>) => void;
+}
+
+interface Flags {
+  readonly json: boolean;
+  readonly everywhere: boolean;
+  readonly directory?: string | undefined;
+  readonly principal?: string | undefined;
+  readonly note?: string | undefined;
+  readonly expires?: string | undefined;
+}
+
+/** A mistake in the command line. */
+class Mistake extends Error {}
+
+/** The `rules` command. Returns the exit code. */
+export async function runRules(rest: readonly string[], context: RulesCommandContext): Promise<number> {
+  const { writeError, openStore: open } = context;
+  let store: Store | undefined;
+  try {
+    const { action, words, flags } = parse(rest);
+    if (CHANGES.has(action)) checkPerson(context);
+    store = await open();
+    return await ACTIONS[action](words, flags, { ...context, store, rules: new RuleManager(store, context.now) });
+  } catch (error) {
+    if (error instanceof Mistake) {
+      writeError(printableLines(`${error.message}\n${USAGE}\n`));
+      return 2;
+    }
+    writeError(printableLines(`claude-code-mcp: ${messageOf(error)}\n`));
+    return 1;
+  } finally {
+    await store?.close();
+  }
+}
+
+interface OpenContext extends RulesCommandContext {
+  readonly store: Store;
+  readonly rules: RuleManager;
+}
+
+type Action = (words: readonly string[], flags: Flags, context: OpenContext) => Promise<number>;
+
+/** Whoever sits at an interactive terminal outside any session is the person that the hub runs for. */
+const AUTHOR = { id: PERSON, role: 'admin' } as const;
+
+const list: Action = async (words, { json }, { rules, terminal, now }) => {
+  if (words.length > 0) throw new Mistake('rules list takes no arguments.');
+  const all = await rules.list();
+  if (json) terminal.write(`${JSON.stringify(all.map(asJson), null, 2)}\n`);
+  else if (all.length === 0) terminal.write('There are no rules.\n');
+  else for (const rule of all) terminal.write(`${describe(rule, now())}\n`);
+  return 0;
+};
+
+const add: Action = async (words, flags, context) => {
+  const fields = given(words, flags, context);
+  const expiresAt = expiry(flags, context);
+  return make([{ ...fields, ...(expiresAt !== undefined && { expiresAt }) }], 'rule made', context);
+};
+
+const remove: Action = async (words, _flags, { rules, terminal, record }) => {
+  const [id, ...others] = words;
+  if (id === undefined || others.length > 0) throw new Mistake('rules remove takes the id of a rule.');
+  const rule = await rules.remove(id, AUTHOR);
+  record(`rule removed: ${id}`, {});
+  terminal.write(`Removed: ${ruleText(rule)}\n`);
+  return 0;
+};
+
+const replay: Action = async (words, flags, { store, terminal, now, ...context }) => {
+  const isRule = RULE_DECISIONS.some((decision) => decision === words[0]);
+  const fields = isRule ? [given(words, flags, context)] : await fromFile(words, flags, context);
+  const found = await replayOf(fields, store, now());
+  terminal.write(flags.json ? `${JSON.stringify(found, null, 2)}\n` : replayText(found));
+  return 0;
+};
+
+const importRules: Action = async (words, flags, context) =>
+  make(await fromFile(words, flags, context), 'rule imported', context);
+
+const exportRules: Action = async (words, _flags, { rules, terminal }) => {
+  if (words.length > 0) throw new Mistake('rules export takes no arguments.');
+  const all = (await rules.list()).map((rule) => {
+    const { id: _id, createdBy: _by, createdAt: _at, enabled: _on, uses: _uses, lastUsedAt: _last, ...fields } = rule;
+    const { expiresAt, ...others } = fields;
+    return { ...others, ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }) };
+  });
+  terminal.write(`${JSON.stringify({ rules: all }, null, 2)}\n`);
+  return 0;
+};
+
+const ACTIONS = { list, add, remove, replay, import: importRules, export: exportRules } satisfies Record<
+  string,
+  Action
+>;
+const CHANGES: ReadonlySet<string> = new Set(['add', 'remove', 'import']);
+
+function checkPerson({ refusal, terminal }: RulesCommandContext): void {
+  if (refusal !== undefined) throw new DomainError('PERMISSION_DENIED', refusal);
+  if (!terminal.canAsk)
+    throw new DomainError('PERMISSION_DENIED', 'Only a person changes rules: run this in an interactive terminal.');
+}
+
+/** Shows what the rules would have done, and makes them if the person agrees. */
+async function make(fields: readonly NewRule[], what: string, context: OpenContext): Promise<number> {
+  const { store, rules, terminal, now, record } = context;
+  for (const rule of fields) terminal.write(`${ruleText(rule)}\n`);
+  for (const warning of new Set(fields.flatMap((rule) => ruleWarnings(rule)))) terminal.write(`Note: ${warning}\n`);
+  terminal.write(replayText(await replayOf(fields, store, now())));
+  if (!(await askYesNo(terminal, fields.length === 1 ? 'Make this rule?' : `Make these ${fields.length} rules?`)))
+    return 1;
+  for (const { id } of await rules.create(fields, AUTHOR)) {
+    record(`${what}: ${id}`, {});
+    terminal.write(`${id}\n`);
+  }
+  return 0;
+}
+
+function replayOf(fields: readonly RuleFields[], store: Store, now: number): Promise<Replay> {
+  const rules = fields.map((rule, at) => ({
+    ...{ id: String(at), createdBy: '', createdAt: 0, enabled: true, uses: 0 },
+    ...rule,
+  }));
+  return replayRules(rules, store, now - REPLAY_DAYS * DAY_MS);
+}
+
+function replayText({ considered, matched, allowed, denied, requests }: Replay): string {
+  const lines = [
+    `Of ${considered} requests in ${REPLAY_DAYS} days it matches ${matched}; people allowed ${allowed} and denied ${denied} of them.`,
+    ...requests
+      .slice(0, SHOWN_REQUESTS)
+      .map(
+        ({ decision, by, summary, at }) =>
+          printable`  ${decision === 'deny' ? 'DENIED ' : 'allowed'}  ${day(at)}  ${by}  ${summary}`,
+      ),
+    ...(matched > SHOWN_REQUESTS ? [`  … and ${matched - SHOWN_REQUESTS} more`] : []),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function given(words: readonly string[], flags: Flags, context: Pick<RulesCommandContext, 'cwd'>): RuleFields {
+  const [decision, text, ...others] = words;
+  if (decision === undefined || text === undefined || others.length > 0)
+    throw new Mistake("A rule is a decision and a tool: allow 'Bash(npm test)'.");
+  const { principal, note } = flags;
+  const parsed = ruleFields.safeParse({
+    decision,
+    ...splitRule(text),
+    ...scopeGiven(flags, context),
+    ...(principal !== undefined && { principal }),
+    ...(note !== undefined && { note }),
+  });
+  if (!parsed.success)
+    throw new Mistake(`A rule cannot be written like that: ${parsed.error.issues[0]?.message ?? ''}`);
+  return parsed.data;
+}
+
+function splitRule(text: string): { tool: string; match?: string } {
+  const { tool, match } = withMatch({ decision: 'allow', tool: text });
+  return { tool, ...(match !== undefined && { match }) };
+}
+
+async function fromFile(
+  words: readonly string[],
+  flags: Flags,
+  context: Pick<RulesCommandContext, 'cwd'>,
+): Promise<NewRule[]> {
+  const [name, ...others] = words;
+  if (name === undefined || others.length > 0) throw new Mistake('Give one file or pack.');
+  const pack = PACKS.find((one) => one.name === name);
+  const parsed = ruleFile.safeParse(pack ?? JSON.parse(await readFile(name, 'utf8')));
+  if (!parsed.success) throw new DomainError('INVALID_ARGUMENT', `${name} is not a file of rules.`);
+  // What a file leaves open is for this repository, unless the person says otherwise.
+  const scope = scopeGiven(flags, context);
+  return parsed.data.rules.map(({ id: _id, expiresAt, ...fields }) => ({
+    ...scope,
+    ...fields,
+    ...(flags.directory !== undefined && scope),
+    ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+  }));
+}
+
+function scopeGiven(
+  { directory, everywhere }: Flags,
+  { cwd }: Pick<RulesCommandContext, 'cwd'>,
+): Pick<RuleFields, 'directory'> {
+  if (everywhere && directory !== undefined) throw new Mistake('Give --directory or --everywhere.');
+  if (everywhere) return {};
+  return { directory: directory ?? scopeOf(cwd).repository };
+}
+
+function expiry({ expires }: Flags, { now }: Pick<RulesCommandContext, 'now'>): number | undefined {
+  if (expires === undefined) return undefined;
+  const lifetime = parseDuration(expires);
+  if (lifetime === undefined) throw new Mistake('--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.');
+  return now() + lifetime;
+}
+
+function ruleText({ decision, tool, match, directory, principal, note }: RuleFields): string {
+  const what = match === undefined ? printable`${tool}` : printable`${tool}(${match})`;
+  const where = directory === undefined ? 'everywhere' : printable`in ${directory}`;
+  const whose = principal === undefined ? [] : [printable`for ${principal}`];
+  return [decision, what, where, ...whose, ...(note === undefined ? [] : [printable`(${note})`])].join('  ');
+}
+
+function describe(rule: StandingRule, now: number): string {
+  const { id, createdBy, createdAt, enabled, expiresAt, uses, lastUsedAt } = rule;
+  const state = !enabled
+    ? ['disabled']
+    : expiresAt === undefined
+      ? []
+      : [`${expiresAt <= now ? 'expired' : 'expires'} ${day(expiresAt)}`];
+  const used = lastUsedAt === undefined ? 'never used' : `used ${uses} times, last ${day(lastUsedAt)}`;
+  return [id, ruleText(rule), printable`by ${createdBy} ${day(createdAt)}`, used, ...state].join('  ');
+}
+
+function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Record<string, unknown> {
+  const time = (ms: number): string => new Date(ms).toISOString();
+  return {
+    ...rule,
+    createdAt: time(createdAt),
+    ...(expiresAt !== undefined && { expiresAt: time(expiresAt) }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: time(lastUsedAt) }),
+  };
+}
+
+function day(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+function parse(rest: readonly string[]): { action: keyof typeof ACTIONS; words: string[]; flags: Flags } {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...rest],
+      allowPositionals: true,
+      options: {
+        json: { type: 'boolean', default: false },
+        everywhere: { type: 'boolean', default: false },
+        directory: { type: 'string' },
+        principal: { type: 'string' },
+        note: { type: 'string' },
+        expires: { type: 'string' },
+      },
+    });
+    const [action = '', ...words] = positionals;
+    if (!Object.hasOwn(ACTIONS, action)) throw new Mistake('rules takes list, add, remove, replay, import or export.');
+    return { action: action as keyof typeof ACTIONS, words, flags: values };
+  } catch (error) {
+    throw error instanceof Mistake ? error : new Mistake(messageOf(error));
+  }
+}
+
+/** The command on this machine: the store of the state directory, or the one that `--store` names. */
+export async function runRulesHere(rest: readonly string[], settings: Settings): Promise<number> {
+  const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
+  const audit = openAudit({ path: settings.auditLog, warn });
+  try {
+    return await runRules(rest, {
+      openStore: () => openStore({ url: settings.store, stateDir: settings.stateDir, warn }),
+      refusal: runsBelowSession(settings) ? refusedBelowSession('claude-code-mcp rules') : undefined,
+      terminal: openTerminal(),
+      writeError: (text) => void process.stderr.write(text),
+      cwd: process.cwd(),
+      now: Date.now,
+      record: (what, details) => audit.record({ kind: 'server', who: 'human', what, outcome: 'ok', details }),
+    });
+  } finally {
+    await audit.close();
+  }
+}

@@ -1,0 +1,117 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { runRules, type RulesCommandContext } from '../../src/cli/rules/run-rules.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { STORES, temporaryDirectory } from '../store/stores.ts';
+
+interface Scene {
+  run(...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  readonly store: Store;
+  readonly directory: string;
+}
+
+async function openScene(more: Partial<RulesCommandContext> = {}, answer = 'y'): Promise<Scene> {
+  const store = await STORES.sqlite();
+  const directory = await temporaryDirectory();
+  return {
+    store,
+    directory,
+    async run(...args) {
+      let [out, err] = ['', ''];
+      const plain = (text: string): string => text;
+      const terminal = {
+        paint: new Proxy({}, { get: () => plain }) as RulesCommandContext['terminal']['paint'],
+        isLive: false,
+        columns: 80,
+        canAsk: true,
+        write: (text: string) => void (out += text),
+        ask: async () => answer,
+        ...more.terminal,
+      } as RulesCommandContext['terminal'];
+      const code = await runRules(args, {
+        openStore: async () => ({ ...store, close: async () => undefined }),
+        refusal: undefined,
+        writeError: (text) => void (err += text),
+        cwd: directory,
+        now: Date.now,
+        record: () => undefined,
+        ...more,
+        terminal,
+      });
+      return { code, out, err };
+    },
+  };
+}
+
+test('a rule is made, listed, exported, imported and removed', async () => {
+  const { run, store, directory } = await openScene();
+  const made = await run('add', 'allow', 'Bash(npm test)', '--note', 'the tests', '--expires', '30d');
+  expect(made).toMatchObject({ code: 0, out: expect.stringContaining("project's own code") });
+  const [rule] = await store.rules();
+  expect(rule).toMatchObject({ decision: 'allow', tool: 'Bash', match: 'npm test', directory, createdBy: 'person' });
+  expect((await run('list')).out).toContain(`allow  Bash(npm test)  in ${directory}  (the tests)`);
+  const [listed] = JSON.parse((await run('list', '--json')).out);
+  expect(listed).toMatchObject({ id: rule?.id, uses: 0, enabled: true, expiresAt: expect.any(String) });
+  const file = path.join(directory, 'pack.json');
+  await writeFile(file, (await run('export')).out);
+  await chmod(file, 0o600);
+  expect((await run('import', file)).code).toBe(0);
+  expect(await store.rules()).toHaveLength(2);
+  for (const { id } of await store.rules()) expect((await run('remove', id)).code).toBe(0);
+  expect((await run('list')).out).toBe('There are no rules.\n');
+});
+
+test('a pack is for this repository unless the person says otherwise', async () => {
+  const { run, store, directory } = await openScene();
+  const replay = JSON.parse((await run('replay', 'reading', '--json')).out);
+  expect(replay).toMatchObject({ matched: 0, allowed: 0, denied: 0 });
+  expect((await run('import', 'reading')).code).toBe(0);
+  expect((await store.rules()).every((rule) => rule.directory === directory)).toBe(true);
+  expect((await run('import', 'git-local', '--everywhere')).code).toBe(0);
+  expect((await store.rules()).some((rule) => rule.directory === undefined)).toBe(true);
+});
+
+test('a file with a rule that is too wide is not imported at all', async () => {
+  const { run, store, directory } = await openScene();
+  const file = path.join(directory, 'pack.json');
+  const rules = ['ls *', 'npm *'].map((match) => ({ decision: 'allow', tool: 'Bash', match }));
+  await writeFile(file, JSON.stringify({ rules }));
+  expect(await run('import', file)).toMatchObject({ code: 1, err: expect.stringContaining('write the command out') });
+  expect(await store.rules()).toEqual([]);
+});
+
+test('nothing is made without a yes', async () => {
+  const { run, store } = await openScene({}, 'n');
+  expect((await run('add', 'deny', 'Bash(git push *)')).code).toBe(1);
+  expect(await store.rules()).toEqual([]);
+});
+
+test.each([
+  ['below a session', { refusal: 'not below a session' }, 'not below a session'],
+  ['without a terminal', { terminal: { canAsk: false } as RulesCommandContext['terminal'] }, 'interactive terminal'],
+])('%s rules are read, not changed', async (_what, more, words) => {
+  const { run, store } = await openScene(more);
+  for (const args of [
+    ['add', 'allow', 'Bash(npm test)'],
+    ['remove', 'x'],
+    ['import', 'reading'],
+  ])
+    expect(await run(...args)).toMatchObject({ code: 1, err: expect.stringContaining(words) });
+  expect((await run('list')).code).toBe(0);
+  expect((await run('replay', 'allow', 'Bash(npm test)')).code).toBe(0);
+  expect(await store.rules()).toEqual([]);
+});
+
+test.each([
+  [['frobnicate'], 'rules takes list'],
+  [['add', 'allow'], 'a decision and a tool'],
+  [['add', 'maybe', 'Bash(npm test)'], 'cannot be written like that'],
+  [['add', 'allow', 'Bash(npm test)', '--expires', 'soon'], '--expires takes'],
+  [['add', 'allow', 'Bash(x)', '--directory', '/a', '--everywhere'], '--directory or --everywhere'],
+  [['remove'], 'the id of a rule'],
+  [['list', 'x'], 'takes no arguments'],
+])('rules %j is a mistake', async (args, words) => {
+  const { run } = await openScene();
+  expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+});
