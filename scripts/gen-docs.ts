@@ -12,7 +12,7 @@ import { TOOLSETS } from '../src/mcp/toolsets.ts';
 import { apiDocument, apiRoutesTable } from './docs/api-part.ts';
 import { benchPart, peersPart } from './docs/bench-part.ts';
 import { parametersOf } from './docs/documented-tool.ts';
-import { errorsTable } from './docs/errors-table.ts';
+import { errorsTable, openCommandsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
 import { isTopLevel, parameterTable, referencePage } from './docs/reference-page.ts';
 import { toolsTable } from './docs/tools-table.ts';
@@ -24,6 +24,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
   'hub-settings': hubSettingsMarkdownTable,
   errors: errorsTable,
   'api-routes': apiRoutesTable,
+  'open-commands': openCommandsTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
@@ -40,6 +41,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/settings.md': () => withParts('docs/settings.md'),
   'docs/guide.md': () => withParts('docs/guide.md'),
   'docs/api.md': () => withParts('docs/api.md'),
+  'docs/rules.md': () => withParts('docs/rules.md'),
   'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
   'server.json': () => withVersion('server.json'),

@@ -11,12 +11,13 @@ import { AuditPage } from './pages/audit.tsx';
 import { CostsPage } from './pages/costs.tsx';
 import { InboxPage } from './pages/inbox.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
+import { RulesPage } from './pages/rules.tsx';
 import { SessionPage } from './pages/session.tsx';
 import { SessionsAside, SessionsPage } from './pages/sessions.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { Empty } from './parts/empty.tsx';
-import { AuditIcon, InboxIcon, PlusIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
+import { AuditIcon, InboxIcon, PlusIcon, RulesIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
 import { Shortcuts } from './parts/shortcuts.tsx';
 import { clockTime, exactTime, oneLine, shortId } from './text/words.ts';
 
@@ -72,6 +73,7 @@ function titleOf({ name }: Page): string {
     sessions: 'Sessions',
     session: 'Session',
     audit: 'Audit',
+    rules: 'Rules',
     tokens: 'Tokens',
     costs: 'Costs',
     new: 'New session',
@@ -95,6 +97,8 @@ function CurrentPage({ page: shown }: { page: Page }) {
       );
     case 'audit':
       return <AuditPage query={shown.query} />;
+    case 'rules':
+      return <RulesPage />;
     case 'tokens':
       return <TokensPage />;
     case 'costs':
@@ -140,6 +144,12 @@ function Navigation() {
         <SessionsIcon />
         <span>Sessions</span>
       </a>
+      {may?.readAll === true && (
+        <a href={links.rules} aria-current={name === 'rules' ? 'page' : undefined}>
+          <RulesIcon />
+          <span>Rules</span>
+        </a>
+      )}
       {may?.readAudit === true && (
         <a href={links.audit} aria-current={name === 'audit' ? 'page' : undefined}>
           <AuditIcon />

@@ -21,7 +21,7 @@ async function openScene(more: Partial<RulesCommandContext> = {}, answer = 'y'):
       let [out, err] = ['', ''];
       const plain = (text: string): string => text;
       const terminal = {
-        paint: new Proxy({}, { get: () => plain }) as RulesCommandContext['terminal']['paint'],
+        paint: new Proxy({}, { get: () => plain }),
         isLive: false,
         columns: 80,
         canAsk: true,

@@ -26,6 +26,15 @@ import type {
   TurnAnswer,
 } from '../../../src/schema/api.ts';
 import type { AuditPage, CreatedToken, TokenBody, TokensAnswer } from '../../../src/schema/api-admin.ts';
+import type {
+  PacksAnswer,
+  ReplayAnswer,
+  ReplayBody,
+  RuleAnswer,
+  RuleBody,
+  RulePatchBody,
+  RulesAnswer,
+} from '../../../src/schema/api-rules.ts';
 import { signedOut, signIn } from './sign-in.ts';
 
 /** Relative to the page: a proxy may serve the hub below a path. */
@@ -137,6 +146,13 @@ export const api = {
   directories: (path: string) => call<DirectoriesAnswer>('GET', 'directories', { query: { path } }),
   signInCode: () => call<{ code: string }>('POST', 'sign-in-codes', { body: {} }),
   rename: (id: string, title: string) => call<StopAnswer>('POST', `${of(id)}/rename`, { body: { title } }),
+  rules: () => call<RulesAnswer>('GET', 'rules'),
+  rulePacks: () => call<PacksAnswer>('GET', 'rules/packs'),
+  replayRule: (body: ReplayBody) => call<ReplayAnswer>('POST', 'rules/replay', { body }),
+  createRule: (body: RuleBody, idempotencyKey: string) => call<RuleAnswer>('POST', 'rules', { body, idempotencyKey }),
+  changeRule: (id: string, body: RulePatchBody) =>
+    call<RuleAnswer>('PATCH', `rules/${encodeURIComponent(id)}`, { body }),
+  removeRule: (id: string) => call<RuleAnswer>('DELETE', `rules/${encodeURIComponent(id)}`),
 
   start: (body: StartBody, idempotencyKey: string) => call<TurnAnswer>('POST', 'sessions', { body, idempotencyKey }),
   message: (id: string, body: MessageBody, idempotencyKey: string) =>

@@ -9,6 +9,7 @@ export type Page =
   | { readonly name: 'session'; readonly id: string; readonly tab: SessionTab }
   | { readonly name: 'new' }
   | { readonly name: 'audit'; readonly query: Query }
+  | { readonly name: 'rules' }
   | { readonly name: 'tokens' }
   | { readonly name: 'costs' }
   | { readonly name: 'unknown' };
@@ -46,7 +47,7 @@ export function parse(hash: string): Page {
   if (name === 'sessions' && id)
     return { name: 'session', id, tab: SESSION_TABS.find((one) => one === tab) ?? 'timeline' };
   if (name === 'sessions') return { name, query };
-  if (name === 'new' || name === 'tokens' || name === 'costs') return { name };
+  if (name === 'new' || name === 'rules' || name === 'tokens' || name === 'costs') return { name };
   if (name === 'audit') return { name, query: id ? { session: id, ...query } : query };
   return { name: 'unknown' };
 }
@@ -64,6 +65,7 @@ export const links = {
   sessions: '#/sessions',
   audit: '#/audit',
   costs: '#/costs',
+  rules: '#/rules',
   tokens: '#/tokens',
   new: '#/new',
   session: (id: string, tab?: SessionTab) =>

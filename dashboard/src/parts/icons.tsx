@@ -28,6 +28,11 @@ export const TokensIcon = () => (
     <path d="M10.5 9.5 16.5 3.5M14 6l2 2M12.8 7.2l1.4 1.4M11 12.5a3.5 3.5 0 1 1-7 0 3.5 3.5 0 0 1 7 0z" />
   </Icon>
 );
+export const RulesIcon = () => (
+  <Icon>
+    <path d="M4 5h2m3 0h7M4 10h2m3 0h7M4 15h2m3 0h7" />
+  </Icon>
+);
 export const PlusIcon = () => (
   <Icon>
     <path d="M10 4v12M4 10h12" />

@@ -14,6 +14,7 @@ import { InputPart, ReadingContext } from './part.tsx';
 import { Project, Visible } from './plain-text.tsx';
 import { Questions, questionsOf } from './questions.tsx';
 import { Markdown } from './rich.tsx';
+import { RuleEditor } from './rule-editor.tsx';
 import { Deadline, Time } from './time.tsx';
 import { OtherFields, ToolInput } from './tool-input.tsx';
 
@@ -245,6 +246,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
   const reason = useId();
   const message = draft(`words ${request.requestId}`, '');
   const editing = draft(`changes ${request.requestId}`, false);
+  const makingRule = useSignal(false);
   const busy = state.step === 'sent';
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
@@ -317,6 +319,18 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             {request.type === 'plan_review' ? 'Allow and accept edits' : 'Allow edits in this session'}
           </button>
         )}
+        {request.suggestedRule && (
+          <button
+            type="button"
+            class="button"
+            data-control="rule"
+            disabled={busy || isOff(left)}
+            aria-describedby={isOff(left) ? reason : undefined}
+            onClick={() => (makingRule.value = true)}
+          >
+            Always in this repository…
+          </button>
+        )}
         {request.type === 'permission' && request.asShown === undefined && (
           <button
             type="button"
@@ -343,6 +357,14 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
         )}
         <Progress state={state} notice={notice} />
       </div>
+      {makingRule.value && request.suggestedRule && (
+        <RuleEditor
+          title="Always in this repository"
+          rule={{ ...request.suggestedRule, requestId: request.requestId }}
+          onClose={() => (makingRule.value = false)}
+          onSaved={() => undefined}
+        />
+      )}
       {isOff(left) && (
         <p class="quiet why-off" id={reason}>
           {WHY_OFF[left]}
