@@ -14,9 +14,8 @@ export function connection(world: JourneyWorld): void {
   test('an open page survives a killed hub and an hour offline: it catches up without a reload and without a gap', async () => {
     const { hub } = world;
     const write = tool('Write', { file_path: world.file('later.txt'), content: 'later\n' });
-    hub.model.on('Wait for me').reply(write);
-    // Claude Code is restarted, and told what was decided in the meantime.
-    hub.model.on('was allowed').reply(write, text('Written at last.'));
+    // Claude Code goes on waiting while the hub is away.
+    hub.model.on('Wait for me').reply(write, text('Written at last.'));
     const { page, context } = await world.open();
     await page.clock.install();
     await page.goto(hub.url);
