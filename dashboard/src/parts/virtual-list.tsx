@@ -116,15 +116,17 @@ export function VirtualList<Item>(props: Props<Item>) {
         return step > 0 ? keys.find((key) => all.indexOf(key) > at) : keys.findLast((key) => all.indexOf(key) < at);
       },
       focus: (key) => {
-        const row = (): HTMLElement | null =>
-          outer.current?.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`) ?? null;
-        if (!row()) show(key);
-        // It exists once the list has been drawn again.
-        requestAnimationFrame(() => {
-          const target = row()?.querySelector<HTMLElement>('[data-request], a, button');
+        const focusRow = (): boolean => {
+          const row = outer.current?.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`);
+          const target = row?.querySelector<HTMLElement>('[data-request], a, button');
           target?.focus({ preventScroll: true });
           target?.scrollIntoView({ block: 'nearest' });
-        });
+          return target !== undefined && target !== null;
+        };
+        // At once where it can be: the next key may already be on its way.
+        if (focusRow()) return;
+        show(key);
+        requestAnimationFrame(focusRow);
       },
     });
   }, []);
