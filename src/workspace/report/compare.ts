@@ -21,6 +21,8 @@ export interface FileChange {
 export interface Comparison {
   readonly before: string;
   readonly after: string;
+  /** How many files the trees contain. */
+  readonly count: number;
   /** Changed, but known only by size and time. */
   readonly unread: readonly FileChange[];
 }
@@ -51,7 +53,7 @@ export async function compareSnapshots(seal: Seal, before: Snapshot, after: Snap
     deletions: 0,
     isBinary: true,
   }));
-  return { before: left, after: right, unread };
+  return { before: left, after: right, count: read.length, unread };
 }
 
 async function pairsOf(seal: Seal, before: Snapshot, after: Snapshot): Promise<Pair[]> {
@@ -102,12 +104,30 @@ const STATUS: Readonly<Record<string, FileStatus>> = {
 export const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
 
 export async function changedFiles(seal: Seal, comparison: Comparison): Promise<FileChange[]> {
-  const { before, after, unread } = comparison;
-  if (before === after) return [...unread];
+  return (await changesIn(seal, comparison, [])).files;
+}
+
+/** Also the patch, from the same process: for a few files, however large they are. */
+export function filesAndPatch(seal: Seal, comparison: Comparison): Promise<{ files: FileChange[]; patch: string }> {
+  return changesIn(seal, comparison, PATCH_OPTIONS);
+}
+
+const PATCH_OPTIONS = ['-p', '--src-prefix=a/', '--dst-prefix=b/'];
+
+async function changesIn(
+  seal: Seal,
+  { before, after, unread }: Comparison,
+  options: readonly string[],
+): Promise<{ files: FileChange[]; patch: string }> {
+  if (before === after) return { files: [...unread], patch: '' };
   const text = await sealed(seal, { objects: 'scratch', files: false }, (git) =>
-    git(['diff-tree', ...DIFF_OPTIONS, '-z', '--raw', '--numstat', before, after]),
+    git(['diff-tree', ...DIFF_OPTIONS, '-z', '--raw', '--numstat', ...options, before, after]),
   );
-  return [...parseChanges(text), ...unread].sort((a, b) => (a.path < b.path ? -1 : 1));
+  // An empty field separates the patch.
+  const end = options.length === 0 ? -1 : text.indexOf('\0\0');
+  const changes = parseChanges(end < 0 ? text : text.slice(0, end + 1));
+  const files = [...changes, ...unread].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files, patch: end < 0 ? '' : text.slice(end + 2) };
 }
 
 /** The output of `diff-tree -z --raw --numstat`: first what happened to each file, then how many lines. */
@@ -176,7 +196,7 @@ export async function diffPage(
 
 export async function readPatch(seal: Seal, { before, after, unread }: Comparison): Promise<Buffer> {
   const { stdout } = await sealed(seal, { objects: 'scratch', files: false }, (git) =>
-    git.bytes(['diff-tree', ...DIFF_OPTIONS, '-p', '--src-prefix=a/', '--dst-prefix=b/', before, after]),
+    git.bytes(['diff-tree', ...DIFF_OPTIONS, ...PATCH_OPTIONS, before, after]),
   );
   const named = unread.map(
     ({ path, status }) => `Not shown, too large or not a file of this repository: ${path} (${status})\n`,

@@ -2,7 +2,15 @@ import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { headLog, shortBranch, type Checkout } from '../git/checkout.ts';
 import type { GitHost } from '../git/git-process.ts';
-import { changedFiles, compareSnapshots, readPatch, sum, type Comparison, type FileChange } from './compare.ts';
+import {
+  changedFiles,
+  compareSnapshots,
+  filesAndPatch,
+  readPatch,
+  sum,
+  type Comparison,
+  type FileChange,
+} from './compare.ts';
 import { gitIn, readPlainFile, zeroSeparated } from '../git/git.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import { takeSnapshot, type Snapshot } from './snapshot.ts';
@@ -81,16 +89,22 @@ export async function collectEvidence(
     made: readonly ToolCall[],
     detail?: 'with diff',
   ): Promise<{ changes: FileChange[]; diff?: string | undefined }> {
-    const seen = await changedFiles(seal, comparison);
+    const isFew = detail !== undefined && comparison.count <= FEW_FILES;
+    const { files: seen, patch } = isFew
+      ? await filesAndPatch(seal, comparison)
+      : { files: await changedFiles(seal, comparison), patch: undefined };
     const unseen = await unseenEdits(seal, cwd, seen, made);
     const changes = [...seen, ...unseen.map(({ change }) => change)];
     if (detail === undefined || !mayBeSmall(comparison, changes)) return { changes };
     const edits = new Set(unseen.map(({ edited }) => edited));
     const reported = reportedPatch(made.filter((call) => edits.has(editedPath(call) ?? '')));
-    const patch = seen.length === 0 ? '' : (await readPatch(seal, comparison)).toString('utf8');
-    return { changes, diff: `${patch}${reported}` };
+    const seenPatch = patch ?? (await readPatch(seal, comparison)).toString('utf8');
+    return { changes, diff: `${seenPatch}${reported}` };
   }
 }
+
+/** So many files are compared and shown in one step, which is wasted if they are large. */
+const FEW_FILES = 3;
 
 /** Whether two looks saw the same, and the same commits. */
 function isSame(one: Snapshot, other: Snapshot): boolean {
