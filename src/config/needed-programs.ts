@@ -9,7 +9,7 @@ export type GitBash =
   | { readonly kind: 'found'; readonly file: string }
   | { readonly kind: 'missing'; readonly problem: string; readonly remedy: string };
 
-export const GIT_BASH_REMEDY =
+const GIT_BASH_REMEDY =
   'Install Git for Windows from https://git-scm.com/downloads/win, or set CLAUDE_CODE_GIT_BASH_PATH to your bash.exe, ' +
   'such as C:\\Program Files\\Git\\bin\\bash.exe.';
 

@@ -13,7 +13,7 @@ const NAME_OF_FLAG: ReadonlyMap<string, string> = new Map(SECRET_KEYS.map((key) 
 /** Settings that must not be readable in a list of processes, as variables. */
 export type Secrets = Readonly<Record<string, string>>;
 
-export function isSecretVariable(name: string): boolean {
+function isSecretVariable(name: string): boolean {
   return SECRET_NAMES.has(name);
 }
 

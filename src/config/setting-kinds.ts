@@ -36,7 +36,7 @@ export function integer(min: number, max: number, placeholder = 'n'): Kind<numbe
 }
 
 /** Node fires a timer at once when its delay does not fit in 31 bits. */
-export const MAX_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const DURATION = /^(\d{1,15}) ?(ms|s|m|h)?$/i;

@@ -223,7 +223,7 @@ export interface Hub {
   readonly places: HubInfo['places'];
 }
 
-export function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
+function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
   return leases.map(({ hub, expired, info }) => {
     const { host, sharedWorkspace, places } = knownOf(hub, info);
     return { id: hub, host, isAway: expired, sharesWorkspace: sharedWorkspace !== undefined, places };
@@ -231,10 +231,10 @@ export function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
 }
 
 /** The one with the most free slots first; among equals this one, which saves a detour. */
-export function byFreePlaces(hubs: readonly Hub[], own: string): Hub[] {
+function byFreePlaces(hubs: readonly Hub[], own: string): Hub[] {
   return hubs.toSorted((a, b) => b.places.free - a.places.free || Number(b.id === own) - Number(a.id === own));
 }
 
-export function describePlaces(hubs: readonly Hub[]): string {
+function describePlaces(hubs: readonly Hub[]): string {
   return hubs.map(({ id, places: { free, max } }) => `${id}: ${String(max - free)} of ${String(max)}`).join('; ');
 }

@@ -216,7 +216,7 @@ const MAX_TEXT = 200;
 const MAX_FIELDS = 40;
 
 /** The parts of an outcome that are kept when all of it would be too much, in the same shape, with a note. */
-export function briefly(outcome: object, bytes: number): object {
+function briefly(outcome: object, bytes: number): object {
   const note = `This was carried out. Its answer had ${String(bytes)} bytes, too many to be kept for a repeat; read the session for its present state.`;
   // The result of a tool has the same object twice, and callers read either.
   const { structuredContent, isError } = outcome as { structuredContent?: unknown; isError?: unknown };

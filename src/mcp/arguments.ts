@@ -101,7 +101,7 @@ interface Shape {
  * `null` for an optional parameter means omitted, at any depth. Only the schema knows what is a parameter: in free-form
  * data (an input, a JSON Schema, settings) a null is a value.
  */
-export function withoutNulls(schema: z.ZodType, value: unknown): unknown {
+function withoutNulls(schema: z.ZodType, value: unknown): unknown {
   return strip(schema, value);
 }
 

@@ -4,7 +4,7 @@ import type { EngineClient } from '../engine/client.ts';
 
 export const SESSIONS_URI = 'claude-code://sessions';
 
-export const PARTS = ['transcript', 'diff'] as const;
+const PARTS = ['transcript', 'diff'] as const;
 export type Part = (typeof PARTS)[number];
 
 export type Address =

@@ -115,7 +115,7 @@ function text(uri: string, mimeType: string, content: string): ReadResourceResul
 const OUTPUT_CHARS = 2_000;
 
 /** A readable conversation: what was said in full, what was done in short. */
-export function transcriptText({ record, log }: SessionReading): string {
+function transcriptText({ record, log }: SessionReading): string {
   const { events, resetTo } = log.from(1);
   const parts = events.flatMap(({ body }) => bodyText(body));
   const title = record.title === '' ? record.id : record.title;

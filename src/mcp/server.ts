@@ -153,7 +153,7 @@ function createMcpServer(
 let toolsets: Promise<Readonly<Record<Settings['toolset'], readonly Tool[]>>> | undefined;
 
 /** Separate from startup: a server's first response is its list, which needs neither handlers nor schemas. */
-export async function loadTools(toolset: Settings['toolset']): Promise<readonly Tool[]> {
+async function loadTools(toolset: Settings['toolset']): Promise<readonly Tool[]> {
   toolsets ??= import('./toolsets.ts').then(({ TOOLSETS }) => TOOLSETS);
   return (await toolsets)[toolset];
 }
@@ -197,7 +197,7 @@ function unknownTool(
 }
 
 /** What the calling model is told about the whole toolset: the shortest way through a task. */
-export const INSTRUCTIONS: Record<Settings['toolset'], string> = {
+const INSTRUCTIONS: Record<Settings['toolset'], string> = {
   compact:
     'Drives Claude Code as an autonomous coding agent; one call per decision. Start: claude_code {prompt, cwd, waitMs: 45000}. ' +
     'Status "waiting_permission": answer one of actions with claude_code_check {action: "respond_permission", sessionId, requestId, decision, waitMs: 45000} ' +

@@ -69,7 +69,7 @@ export class HeldProcesses {
 }
 
 /** An input that no process has yet. */
-export class Preparation {
+class Preparation {
   #input: Input | undefined;
   readonly #setpriv: string | undefined;
 

@@ -78,7 +78,7 @@ const READERS = 16;
 const OWNER_BYTES = Buffer.from(`${OWNER_MARKER}=`);
 
 /** Every process that carries a marker, of any owner. */
-export async function linuxMarked(system: System): Promise<ProcessIdentity[]> {
+async function linuxMarked(system: System): Promise<ProcessIdentity[]> {
   const queue = (await system.pids()).filter((pid) => pid !== system.pid);
   const found: ProcessIdentity[] = [];
   async function reader(): Promise<void> {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isPlainId, type System } from './system.ts';
 
 /** Name of a run's cgroup; the owner's record says whether its server lives. */
-export const GROUP_PREFIX = 'claude-code-mcp';
+const GROUP_PREFIX = 'claude-code-mcp';
 
 const KILL_DEADLINE_MS = 2_000;
 const POLL_MS = 10;

@@ -122,7 +122,7 @@ const POLL_MS = 100;
  * Windows has neither a readable environment nor a termination request for console programs: the tree below the root is
  * listed first, because exiting parents break the link to their children, then killed until nothing of it is left.
  */
-export async function stopWindowsTree(target: StopTarget, deadlineMs: number, system: System): Promise<StopResult> {
+async function stopWindowsTree(target: StopTarget, deadlineMs: number, system: System): Promise<StopResult> {
   const begin = performance.now();
   const known = new Map<string, ProcessId>();
   let live: ProcessId[] = [];

@@ -47,7 +47,7 @@ export interface System {
 }
 
 /** Fixed, so that what we run does not depend on the user's shell setup; the last entry is for NixOS. */
-export const TOOL_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin';
+const TOOL_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
 /** On Windows libuv adds PATH, SYSTEMROOT and the like. C and UTC make `ps` print comparable dates. */
 export function toolEnv(platform: NodeJS.Platform, path: string = TOOL_PATH): Record<string, string> {

@@ -492,5 +492,3 @@ export const STREAM_MESSAGES = {
   live: z.object({ position: count, store: z.string() }),
 } as const;
 export type StreamMessages = { [Name in keyof typeof STREAM_MESSAGES]: z.infer<(typeof STREAM_MESSAGES)[Name]> };
-
-export const healthAnswer = z.object({ status: z.enum(['ok', 'closing']) });

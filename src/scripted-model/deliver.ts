@@ -173,7 +173,7 @@ export interface StreamEvent {
   readonly [field: string]: unknown;
 }
 
-export function messageOf({ parts }: MessageReply, askedModel: string): Message {
+function messageOf({ parts }: MessageReply, askedModel: string): Message {
   const callsTools = parts.blocks.some((block) => block.type === 'tool_use');
   return {
     id: `msg_${uniqueId()}`,
@@ -187,7 +187,7 @@ export function messageOf({ parts }: MessageReply, askedModel: string): Message 
   };
 }
 
-export function eventsOf(message: Message, chunkCount: number): StreamEvent[] {
+function eventsOf(message: Message, chunkCount: number): StreamEvent[] {
   const { usage, stop_reason, stop_sequence } = message;
   const opening = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };
   return [
@@ -198,7 +198,7 @@ export function eventsOf(message: Message, chunkCount: number): StreamEvent[] {
   ];
 }
 
-export function encodeEvent(event: StreamEvent): string {
+function encodeEvent(event: StreamEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 

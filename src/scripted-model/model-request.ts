@@ -10,21 +10,21 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function fieldsList(value: unknown): Fields[] {
+function fieldsList(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 
-export function stringOf(value: unknown): string {
+function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 /** The texts of a message, a tool result or a system prompt: each may be a string or a list of blocks. */
-export function textBlocks(content: unknown): string[] {
+function textBlocks(content: unknown): string[] {
   if (typeof content === 'string') return [content];
   return blocksOfType(content, 'text').map((block) => stringOf(block['text']));
 }
 
-export function blocksOfType(content: unknown, type: string): Fields[] {
+function blocksOfType(content: unknown, type: string): Fields[] {
   return fieldsList(content).filter((block) => block['type'] === type);
 }
 
@@ -122,7 +122,7 @@ export interface Texts {
  * (models since 5). A prompt that was sent while a turn ran, and the notification of a background task, are only found
  * inside such injected text.
  */
-export function textsOf(messages: readonly Fields[]): Texts {
+function textsOf(messages: readonly Fields[]): Texts {
   const texts: Texts = { written: [], reminders: [] };
   for (const message of messages) {
     if (message['role'] === 'system') textBlocks(message['content']).forEach((text) => addReminder(texts, text));
@@ -131,7 +131,7 @@ export function textsOf(messages: readonly Fields[]): Texts {
   return texts;
 }
 
-export function withoutReminders(text: string): string {
+function withoutReminders(text: string): string {
   return text.replace(REMINDER, '').trim();
 }
 

@@ -127,7 +127,7 @@ export interface HangReply {
 }
 
 /** Several answers, one for each request. */
-export class ReplySequence {
+class ReplySequence {
   readonly kind = 'sequence';
   readonly steps: readonly ReplyLike[];
 
@@ -136,7 +136,7 @@ export class ReplySequence {
   }
 }
 
-export class HttpErrors extends ReplySequence {
+class HttpErrors extends ReplySequence {
   readonly #error: HttpErrorReply;
 
   constructor(error: HttpErrorReply, count: number) {
@@ -161,10 +161,6 @@ export function reply(): MessageReply {
 
 export function text(content: string): MessageReply {
   return reply().text(content);
-}
-
-export function thinking(content: string): MessageReply {
-  return reply().thinking(content);
 }
 
 export function tool(name: string, input: Readonly<Record<string, unknown>> = {}): MessageReply {

@@ -37,7 +37,7 @@ export interface Resolved {
   readonly rest: readonly Step[];
 }
 
-export function stepsOf(like: ReplyLike): Step[] {
+function stepsOf(like: ReplyLike): Step[] {
   if (typeof like === 'string') return [text(like)];
   if (typeof like === 'function') return [{ kind: 'computed', compute: like }];
   switch (like.kind) {
@@ -52,7 +52,7 @@ export function stepsOf(like: ReplyLike): Step[] {
   }
 }
 
-export function resolveStep(step: Step, request: ModelRequest): Resolved {
+function resolveStep(step: Step, request: ModelRequest): Resolved {
   switch (step.kind) {
     case 'computed': {
       const [first, ...rest] = stepsOf(step.compute(request));

@@ -36,7 +36,7 @@ export interface PageEnd {
   readonly id: string;
 }
 
-export function toCursor({ at, id }: PageEnd): string {
+function toCursor({ at, id }: PageEnd): string {
   return `${at}.${id}`;
 }
 

@@ -248,7 +248,7 @@ function commandWrite(row: StoredCommand): RowWrite {
 }
 
 /** Who may write a transcript, and which entries are new. */
-export function storeTranscripts(backend: Backend): StoreTranscripts {
+function storeTranscripts(backend: Backend): StoreTranscripts {
   const changed = (by: HubRef, part: TranscriptPart, change: (tables: SqlTables) => Promise<void>): Promise<void> =>
     backend.transact('quiet', async (tables) => {
       const { sessionId } = part;

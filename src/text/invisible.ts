@@ -54,7 +54,7 @@ export function escapeInvisible(text: string): string {
 }
 
 /** The same for several lines: line breaks stay. */
-export function escapeInvisibleLines(text: string): string {
+function escapeInvisibleLines(text: string): string {
   return text.split('\n').map(escapeInvisible).join('\n');
 }
 

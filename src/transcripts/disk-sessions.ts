@@ -171,7 +171,7 @@ export function displayText(text: string): string {
  * turn and not when it is killed. A process that resumes or forks the session continues from the last such entry. 0 if
  * there is none, as for Claude Code itself.
  */
-export async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
+async function readLastCostUsd(transcript: string, sessionId: string): Promise<number> {
   for await (const line of linesFromEnd(transcript, '"type":"cost-state"')) {
     const cost = costIn(line, sessionId);
     if (cost !== undefined) return cost;
@@ -183,7 +183,7 @@ export async function readLastCostUsd(transcript: string, sessionId: string): Pr
  * Whether the cost of some answers is in no such entry: their process was killed, or is still running. An entry covers what its own
  * process did, from `startTime` on, and what was recorded before.
  */
-export async function hasUnwrittenCost(transcript: string): Promise<boolean> {
+async function hasUnwrittenCost(transcript: string): Promise<boolean> {
   const lines = createInterface({ input: createReadStream(transcript), crlfDelay: Infinity });
   let unwrittenSince: number | undefined;
   for await (const line of lines) {
@@ -224,7 +224,7 @@ const MAX_BEGINNING_BYTES = 256 * 1024;
  * Whether one of the session's files contains a message. Claude Code (2.1.325) does not resume a file without one, and
  * does not start another session with its id while the file exists: such files are removed.
  */
-export async function salvageTranscripts(configDir: string, sessionId: string): Promise<boolean> {
+async function salvageTranscripts(configDir: string, sessionId: string): Promise<boolean> {
   const begun: string[] = [];
   for (const { file, size } of await transcriptsOf(configDir, sessionId)) {
     if (size > MAX_BEGINNING_BYTES || (await readFile(file, 'utf8')).split('\n').some(isMessage)) return true;

@@ -20,7 +20,7 @@ export async function* linesFromEnd(file: string, text: string): AsyncGenerator<
 }
 
 /** Where the last occurrence begins; -1 if there is none. */
-export async function lastOffsetIn(file: string, text: string): Promise<number> {
+async function lastOffsetIn(file: string, text: string): Promise<number> {
   const handle = await open(file, 'r');
   try {
     const last = await offsetsFromEnd(handle, Buffer.from(text)).next();

@@ -134,7 +134,7 @@ export async function isSameProcess(recorded: RecordedProcess, platform = proces
 }
 
 /** Of this process, in the format that `isSameProcess` compares. */
-export async function ownStartTime(platform = process.platform): Promise<string | undefined> {
+async function ownStartTime(platform = process.platform): Promise<string | undefined> {
   if (platform === 'linux') return parseProcStat(await readFile('/proc/self/stat', 'latin1').catch(() => '')).startTime;
   return platform === 'darwin' ? startByPs(process.pid) : undefined;
 }

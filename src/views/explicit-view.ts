@@ -76,7 +76,7 @@ const MAX_LINE_LENGTH = 2_000;
 const MAX_CHARS = 24_000;
 
 /** The last lines of what Claude said and is saying, oldest first, starting at the event `since`. */
-export function recentOutput(
+function recentOutput(
   reading: Pick<SessionReading, 'log' | 'unfinishedText'>,
   maxLines: number,
   since: number,

@@ -79,7 +79,7 @@ interface Output {
 }
 
 /** The events of a session as lines: what Claude says, which tools it calls, what went wrong. */
-export function eventLines({ events = [] }: CheckAnswer, project: string, paint: Paint): string[] {
+function eventLines({ events = [] }: CheckAnswer, project: string, paint: Paint): string[] {
   return events.flatMap(({ type, data }) => {
     if (type === 'error') return [`  ${paint.red('✗')} ${(data as { message?: string }).message ?? 'error'}`];
     return type === 'output' ? outputLines(data as Output, project, paint) : [];

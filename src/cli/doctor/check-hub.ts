@@ -141,7 +141,7 @@ export interface ProbedHub {
  * Checks a hub's health. Its certificate is inspected, not relied on: it names the public host, which this machine may
  * know by another name, and nothing secret is sent.
  */
-export function probeHub(url: string): Promise<ProbedHub> {
+function probeHub(url: string): Promise<ProbedHub> {
   return new Promise((resolve, reject) => {
     const target = new URL('/healthz', url);
     const isTls = target.protocol === 'https:';

@@ -48,7 +48,7 @@ function formatList(listed: readonly (WorktreeState | Unreadable)[], host: Workt
     .join('');
 }
 
-export function describeState(state: WorktreeState): string {
+function describeState(state: WorktreeState): string {
   if (state.state === 'unfinished') return 'interrupted; the next operation resumes it';
   const parts = [
     ...(state.state === 'missing' ? ['directory gone'] : []),
@@ -62,7 +62,7 @@ export function describeState(state: WorktreeState): string {
 }
 
 /** Only what is merged or applied and was left alone for an hour. */
-export function prunable(listed: readonly (WorktreeState | Unreadable)[], now: number): readonly WorktreeState[] {
+function prunable(listed: readonly (WorktreeState | Unreadable)[], now: number): readonly WorktreeState[] {
   return listed.filter(
     (one): one is WorktreeState =>
       !('problem' in one) && one.state !== 'unfinished' && isDone(one) && now - one.lastUsed > REST_MS,

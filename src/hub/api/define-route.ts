@@ -182,7 +182,7 @@ interface Answer {
 }
 
 /** Runs a write once per `Idempotency-Key`. */
-export async function onceFor(
+async function onceFor(
   once: Once,
   { operation, repeat }: ApiRoute,
   { principal, path, body }: RouteRequest,

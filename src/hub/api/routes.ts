@@ -66,7 +66,7 @@ export class PrincipalNames {
 }
 
 /** The stream of everything. */
-export function streamRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
+function streamRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
   const sources = new WeakMap<ApiContext, StreamSource>();
   return [
     defineRoute({

@@ -24,7 +24,7 @@ export interface AccessTokens {
   routes(origin: () => string): readonly Route[];
 }
 
-export const KEY_HEADER = 'x-claude-code-key';
+const KEY_HEADER = 'x-claude-code-key';
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 const MAX_CREDENTIAL_LENGTH = 16 * 1024;
 /** A browser sends one for each path and domain that it was set for; there are fewer that match a path of the hub. */
@@ -80,7 +80,7 @@ export class Authenticator {
   }
 }
 
-export function principalOfToken({ id, name, role, attended }: StoredToken): Principal {
+function principalOfToken({ id, name, role, attended }: StoredToken): Principal {
   return { id: `token:${id}`, name: shownName(id, name), kind: 'token', role, attended };
 }
 

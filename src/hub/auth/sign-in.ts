@@ -77,7 +77,7 @@ export async function removeSignInPages(stateDir: string): Promise<void> {
 }
 
 /** Codes are looked up by their hash, so that timing reveals nothing about them. */
-export function hashOfCode(code: string): string {
+function hashOfCode(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 

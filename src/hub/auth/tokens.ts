@@ -193,7 +193,7 @@ export function parentOf(signInId: string): string | undefined {
   return signInId.split('.')[1];
 }
 
-export function shown({ hash: _hash, ...row }: StoredToken): ShownToken {
+function shown({ hash: _hash, ...row }: StoredToken): ShownToken {
   return row;
 }
 

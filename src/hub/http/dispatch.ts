@@ -313,7 +313,7 @@ interface Pipeline {
  * Requests that a client sends without waiting for the responses are carried out one after another: their responses can
  * only be sent in this order, and would otherwise all be kept in memory until the client reads the first of them.
  */
-export class Pipelines {
+class Pipelines {
   readonly #bySocket = new WeakMap<Socket, Pipeline>();
 
   /** Resolves with true when it is this request's turn; with false if its connection is gone by then. */

@@ -57,7 +57,7 @@ const STREAM_HEADERS = {
 };
 
 /** Writes to a response no faster than its reader reads. */
-export class PacedWriter {
+class PacedWriter {
   readonly #response: ServerResponse;
   readonly #closed = new AbortController();
   readonly #stalledMs: number;

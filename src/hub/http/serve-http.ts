@@ -224,7 +224,7 @@ export interface Tls {
 }
 
 /** What goes over the network is encrypted, or the hub does not start. */
-export async function checkedTls({
+async function checkedTls({
   listen,
   tlsCert,
   tlsKey,

@@ -51,7 +51,7 @@ export function gaugeText(
   });
 }
 
-export class Counter {
+class Counter {
   readonly #name: string;
   readonly #values = new Map<string, { labels: Labels; value: number }>();
 
@@ -71,7 +71,7 @@ export class Counter {
   }
 }
 
-export class Histogram {
+class Histogram {
   readonly #name: string;
   readonly #series = new Map<string, { labels: Labels; counts: number[]; sum: number; count: number }>();
 

@@ -22,7 +22,7 @@ export function notifyTarget(target: string, secret: string | undefined): Notify
 }
 
 /** As GitHub and many others sign: over the whole body, which has an id and a time of its own. */
-export function signatureOf(note: string, secret: string): string {
+function signatureOf(note: string, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(note).digest('hex')}`;
 }
 

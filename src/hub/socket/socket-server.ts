@@ -147,7 +147,7 @@ const attach = z.object({
 const plain = z.object({ kind: z.enum(HUB_REQUESTS), pid });
 
 /** What a client wants from the hub, or undefined if it is not understood. */
-export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
+function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
   const parsed = z.union([attach, plain]).safeParse(line);
   return parsed.success ? (parsed.data as HubRequest) : undefined;
 }

@@ -18,7 +18,7 @@ export function showsForms(capabilities: ClientCapabilities | undefined): boolea
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
-export function abilitiesOf(protocolVersion: string): FormAbilities {
+function abilitiesOf(protocolVersion: string): FormAbilities {
   return { multiSelect: protocolVersion >= '2025-11-25' };
 }
 

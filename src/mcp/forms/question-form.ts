@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../schema/events.ts';
 import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import { whereAsked, type Asker, type Form, type FormAbilities } from './form.ts';
 
-export const OTHER = 'Something else (write it below)';
+const OTHER = 'Something else (write it below)';
 
 const option = z.object({ label: z.string(), description: z.string().optional().catch(undefined) });
 

@@ -19,9 +19,9 @@ import {
 import { questionForm } from './question-form.ts';
 import { toolDetails, describeFields, type ToolDetails } from './tool-details.ts';
 
-export const ALLOW_ONCE = 'Allow once';
-export const ALWAYS_ALLOW = 'Always allow';
-export const DENY = 'Deny';
+const ALLOW_ONCE = 'Allow once';
+const ALWAYS_ALLOW = 'Always allow';
+const DENY = 'Deny';
 
 const REFUSED = 'The user refused this.';
 const TOO_LONG = 'It was too long to show in full: do it in smaller steps.';
@@ -33,7 +33,7 @@ const TOOL_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** May this tool be used? */
-export function permissionForm(asker: Asker, { ask, own }: RequestRecord): Form {
+function permissionForm(asker: Asker, { ask, own }: RequestRecord): Form {
   const details = toolDetails(ask);
   const offer = offerInForm(ask);
   const choices = choicesFor(details, offer);
@@ -92,8 +92,8 @@ function toAnswer(decision: string, refusal: string, message: string, offer: Alw
   }
 }
 
-export const APPROVE = 'Approve and start the work';
-export const CHANGE = 'Ask for changes';
+const APPROVE = 'Approve and start the work';
+const CHANGE = 'Ask for changes';
 
 /** Same wording as `respond_permission`, for a client whose user is a script. */
 const PLAN_WORDS: ReadonlyMap<unknown, string> = new Map([
@@ -102,7 +102,7 @@ const PLAN_WORDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** Is this plan good? */
-export function planForm(asker: Asker, { ask, plan = '' }: RequestRecord): Form {
+function planForm(asker: Asker, { ask, plan = '' }: RequestRecord): Form {
   const whole = visibleText(plan.trim());
   const others = Object.keys(ask.input).filter((name) => name !== 'plan' || ask.input[name] !== plan);
   const fields = describeFields(ask.input, others, () => Infinity);

@@ -284,12 +284,12 @@ const UNAVAILABLE = /^(08|28|3D|53|57P|25006|25P03|57014|58|42501)/;
 /** Two transactions conflicted, or both created the same new row: the second attempt sees what the first did. */
 const AGAIN = /^(40001|40P01|23505)$/;
 
-export function isRetryable(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   return AGAIN.test(sqlState(error) ?? '');
 }
 
 /** Errors from Postgres or the connection to it. One without a SQLSTATE is a connection error. */
-export function toDomainError(error: unknown): unknown {
+function toDomainError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
   const state = sqlState(error);
   if (state === '22021') {
@@ -306,7 +306,7 @@ export function toDomainError(error: unknown): unknown {
 }
 
 /** As opposed to a lost connection. */
-export function isResponse(error: unknown): boolean {
+function isResponse(error: unknown): boolean {
   return sqlState(error) !== undefined;
 }
 

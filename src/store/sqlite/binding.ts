@@ -48,7 +48,7 @@ async function nodeSqlite(): Promise<RawConstructor | undefined> {
   }
 }
 
-export async function libsql(): Promise<RawConstructor> {
+async function libsql(): Promise<RawConstructor> {
   try {
     return (await import('libsql')).default as unknown as RawConstructor;
   } catch (error) {

@@ -28,7 +28,7 @@ export interface GitOutput {
 }
 
 /** `merge-tree --write-tree` is the most recent of the commands in use. */
-export const MINIMAL_GIT = '2.38';
+const MINIMAL_GIT = '2.38';
 
 const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -156,7 +156,7 @@ const STAT_BYTES = 36;
 const WORD_BYTES = 8;
 
 /** May report a cache where there is none, but never misses one. */
-export function mayRemember(index: Buffer): boolean {
+function mayRemember(index: Buffer): boolean {
   return index.includes(SIGNATURE);
 }
 

@@ -115,7 +115,7 @@ const SANDBOX_MOUNTS = new RegExp(
     ')$',
 );
 
-export function parseStatus(text: string): StatusEntry[] {
+function parseStatus(text: string): StatusEntry[] {
   const entries = new Map<string, StatusEntry>();
   for (const line of zeroSeparated(text)) {
     if (line.startsWith('? ')) {

@@ -129,7 +129,7 @@ export interface SimpleCommand {
 }
 
 /** Splits at `&&`, `||`, `;`, `|`, `&` and line ends outside quotes. Here-document text is not a command. */
-export function commandsIn(line: string): SimpleCommand[] {
+function commandsIn(line: string): SimpleCommand[] {
   const commands: SimpleCommand[] = [];
   let words: string[] = [];
   let word: string | undefined;

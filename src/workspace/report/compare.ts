@@ -101,7 +101,7 @@ const STATUS: Readonly<Record<string, FileStatus>> = {
 };
 
 /** How git compares for us. Attributes in the session's files are ignored: `* -diff` would hide changes. */
-export const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
+const DIFF_OPTIONS = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short'];
 
 export async function changedFiles(seal: Seal, comparison: Comparison): Promise<FileChange[]> {
   return (await changesIn(seal, comparison, [])).files;
@@ -131,7 +131,7 @@ async function changesIn(
 }
 
 /** The output of `diff-tree -z --raw --numstat`: first what happened to each file, then how many lines. */
-export function parseChanges(text: string): FileChange[] {
+function parseChanges(text: string): FileChange[] {
   const fields = zeroSeparated(text);
   const statuses = new Map<string, FileStatus>();
   const changes: FileChange[] = [];

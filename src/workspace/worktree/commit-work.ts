@@ -46,7 +46,7 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
 }
 
 /** A session can switch branches or start a rebase; only work on its own branch can be taken. */
-export async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecord): Promise<string> {
+async function requireOwnBranch(host: WorktreeHost, record: WorktreeRecord): Promise<string> {
   const { gitDir } = checkoutOfRecord(record);
   const { commit, branch } = await readHead(host.git, gitDir);
   const own = shortBranch(record.branch);

@@ -262,7 +262,7 @@ async function notesOn(
 /** Long enough to recognise a repository, short enough for Windows. */
 const MAX_NAME_LENGTH = 24;
 /** Without core.longpaths git on Windows cannot create a longer path. */
-export const WINDOWS_MAX_PATH = 260;
+const WINDOWS_MAX_PATH = 260;
 
 export interface WorktreePlace {
   readonly worktreesDir: string;

@@ -150,7 +150,7 @@ const MAX_DEPTH = 5;
  * Submodules with uncommitted changes, each with a trailing slash. The status of the outer repository does not show
  * these: it would let the submodule's own configuration run programs.
  */
-export async function dirtySubmodules(seal: Seal, use: SealedUse, depth = 0): Promise<string[]> {
+async function dirtySubmodules(seal: Seal, use: SealedUse, depth = 0): Promise<string[]> {
   const staged = await sealed(seal, use, (git) => git(['ls-files', '--stage', '-z']));
   const links = zeroSeparated(staged).filter((line) => line.startsWith(SUBMODULE));
   const names = links.map((line) => line.slice(line.indexOf('\t') + 1));
