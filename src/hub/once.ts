@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import { addedBy, newCommandId } from '../fleet/command-record.ts';
-import { isObject } from '../mcp/arguments.ts';
 import type { CallOnce } from '../mcp/call-tool.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
+import { isObject } from '../schema/json.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake, writeReliably } from '../store/wake-ups.ts';

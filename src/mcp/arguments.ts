@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { nearestName } from '../config/nearest-name.ts';
 import { whyNotOffered } from '../driver/options-table.ts';
 import { DomainError } from '../errors/errors.ts';
+import { isObject } from '../schema/json.ts';
 
 export type Arguments = Record<string, unknown>;
 
@@ -42,10 +43,6 @@ export function nestFlat(args: Arguments, into: string, keys: readonly string[])
     merged[key] = args[key];
   }
   return { ...rest, [into]: merged };
-}
-
-export function isObject(value: unknown): value is Arguments {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.ZodObject): string[] {

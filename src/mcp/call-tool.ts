@@ -5,7 +5,8 @@ import type { Principal } from '../engine/rules/principal.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
 import { compactStatus, explicitStatus } from '../views/status.ts';
-import { checkShape, isObject, parseArguments, type Arguments } from './arguments.ts';
+import { isObject } from '../schema/json.ts';
+import { checkShape, parseArguments, type Arguments } from './arguments.ts';
 import type { Tool, ToolContext } from './define-tool.ts';
 
 /**

@@ -1,4 +1,5 @@
 import type { OpeningAnswers } from './opening-answers.ts';
+import { isObject } from '../schema/json.ts';
 
 /*
  * Loading the protocol library and building its schemas takes longer than starting Node. The requests that every client
@@ -90,8 +91,4 @@ function isClient(value: unknown): boolean {
 
 function areCapabilities(value: unknown): boolean {
   return isObject(value) && Object.values(value).every(isObject);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

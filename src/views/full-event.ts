@@ -7,6 +7,7 @@ import type { EventView } from '../schema/results.ts';
 import { actionView } from './action-view.ts';
 import { permissionOutcome, shortRequest, withEnvelope } from './event-view.ts';
 import { blocksOf, type ToolNames } from './tool-names.ts';
+import { isObject } from '../schema/json.ts';
 
 /** A shorter text may appear in two places by chance. */
 const SHORTEST_DOUBLE = 40;
@@ -100,8 +101,4 @@ function toolOf(body: EventBody, toolNames: ToolNames): Pick<EventView, 'toolNam
   if (only === undefined || others.length > 0) return {};
   const toolName = toolNames.of(only);
   return { toolUseID: only, ...(toolName !== undefined && { toolName }) };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

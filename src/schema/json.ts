@@ -1,0 +1,4 @@
+/** Whether a value is a JSON object, which neither null nor an array is. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
