@@ -1,10 +1,40 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { requirementCoverage } from '../harness/requirement-coverage.ts';
+import { CONTRACT, type Section } from './contract.ts';
 import { requirements } from './requirements.ts';
+
+const root = new URL('../../', import.meta.url);
 
 it('every requirement is verified by a test, in every toolset that it applies to', () => {
   const { unverified, unreadable } = requirementCoverage(requirements, fileURLToPath(new URL('.', import.meta.url)));
   expect(unverified).toEqual([]);
   expect(unreadable).toEqual([]);
 });
+
+it('every requirement belongs to one section of the contract', () => {
+  const strays = Object.keys(requirements).filter(
+    (id) => CONTRACT.filter((section) => idsOf(section).includes(id)).length !== 1,
+  );
+  expect(strays).toEqual([]);
+});
+
+it('every section of the contract has a verified requirement, unless it is pending', () => {
+  const wrong = CONTRACT.filter((section) => {
+    const count = idsOf(section).length + Object.keys(section.tests ?? {}).length;
+    return section.isPending === true ? count > 0 : count === 0;
+  });
+  expect(wrong.map(({ title }) => title)).toEqual([]);
+  expect(CONTRACT).toHaveLength(13);
+});
+
+it.each(CONTRACT.flatMap(({ tests = {} }) => Object.entries(tests)))('that %s is shown by %s', (_, named) => {
+  const [, file = '', title = ''] = /^(\S+): (.+)$/.exec(named) ?? [];
+  const source = new URL(`${file}.test.ts`, root);
+  expect(existsSync(source) && readFileSync(source, 'utf8').includes(title)).toBe(true);
+});
+
+function idsOf({ requirements: starts = [] }: Section): string[] {
+  return Object.keys(requirements).filter((id) => starts.some((start) => id.startsWith(start)));
+}
