@@ -8,6 +8,7 @@ import { eventLimits } from '../src/engine/conversation/event-log.ts';
 import { serveHubHttp, stateKeyIn } from '../src/hub/http-part.ts';
 import { Journal } from '../src/hub/journal.ts';
 import { HubMetrics } from '../src/hub/metrics/hub-metrics.ts';
+import { openPusher } from '../src/hub/notify/pusher.ts';
 import { Once } from '../src/hub/once.ts';
 import { SignInCodes } from '../src/hub/auth/sign-in.ts';
 import { Tokens } from '../src/hub/auth/tokens.ts';
@@ -73,6 +74,7 @@ const server = await serveHubHttp({
   dashboardDir: directory,
   stateKey: await stateKeyIn(store),
   metrics: new HubMetrics({ engine, store, version }),
+  push: await openPusher(engine.settings, store, { clock: engine.clock, audit: engine.audit, warn: console.error }),
   log: () => undefined,
 });
 const { token } = await new Tokens(store).create({ name: 'bench', role: 'admin', attended: false });

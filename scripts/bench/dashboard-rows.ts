@@ -123,6 +123,7 @@ function serve(store: Store, codes: SignInCodes): Promise<HttpServer> {
       // All that reading asks of the engine.
       clientFor: () => ({ permittedModes: [], allowedDirectories: undefined, writing: () => undefined }) as never,
       signInCode: unused,
+      push: unused as never,
       stored: async () => undefined,
       now: Date.now,
       report: console.error,

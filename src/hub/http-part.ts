@@ -7,6 +7,7 @@ import type { EngineServices } from '../engine/ports.ts';
 import type { ServerIdentity } from '../mcp/server.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
+import type { ApiContext } from './api/define-route.ts';
 import { apiRoutes } from './api/routes.ts';
 import type { HubMetrics } from './metrics/hub-metrics.ts';
 import { mcpServersOver } from './http/mcp/mcp-servers.ts';
@@ -28,6 +29,7 @@ export interface HttpPartOptions extends Pick<HttpOptions, 'slowDown' | 'isReady
   readonly stateKey: string;
   readonly rules?: Pick<RuleBook, 'look'>;
   readonly metrics: HubMetrics;
+  readonly push: ApiContext['push'];
   readonly log: EngineServices['log'];
 }
 
@@ -38,7 +40,8 @@ export function stateKeyIn(store: Store): Promise<string> {
 
 /** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
 export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
-  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, rules, log } = options;
+  const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, rules, push, log } =
+    options;
   const { slowDown, isReady, outboxLimits } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
   const httpRules = engine.rulesFor({ settings, cwd: undefined, access: OTHERS_ACCESS });
@@ -61,6 +64,7 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
         once,
         version: identity.version,
         settings,
+        push,
         tokens: new Tokens(store),
         clientFor: (principal) => new EngineClient(engine, { principal, rules: httpRules, showsForms: false }),
         stored: async () => engine.stored(),

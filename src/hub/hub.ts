@@ -18,6 +18,7 @@ import { openStorage, type HubStorage } from './storage.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify/notify-target.ts';
 import { Notifier, type NotifierServices } from './notify/notify.ts';
+import { openPusher } from './notify/pusher.ts';
 import { Once, onceForTools } from './once.ts';
 import { RuleBook } from './rules/rule-book.ts';
 import { peerOf } from './socket/peer.ts';
@@ -135,9 +136,16 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     const once = new Once({ store: storage.store, hub: storage.by, now: Date.now });
     const parts: { notifier?: Notifier | undefined } = {};
     const metrics = new HubMetrics({ engine, store: storage.store, version, notifier: () => parts.notifier });
+    const push = await openPusher(settings, storage.store, {
+      clock: engine.clock,
+      audit: engine.audit,
+      warn: (line) => host.log('warn', line),
+    });
+    undo.push(() => push.close());
     const http = await serveHubHttp({
       engine,
       metrics,
+      push,
       store: storage.store,
       hub: storage.by,
       isReady: () => storage.isWritable,
@@ -160,6 +168,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       warn: (line) => host.log('warn', line),
     });
     undo.push(async () => parts.notifier?.close());
+    push.start();
 
     if (settings.allowedDirs === undefined && (await hasCallersOverHttp(settings, storage.store)))
       host.log('warn', UNLIMITED_CALLERS);

@@ -457,6 +457,40 @@ export type AnswerBody = z.input<typeof answerBody>;
 export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
 export type AnswerAnswer = z.infer<typeof answerAnswer>;
 
+// ── push notifications ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A browser that is notified when something waits. */
+export const pushSubscription = z.object({
+  id: z.string(),
+  /** What people recognise the browser by. */
+  name: z.string().optional(),
+  /** The host of its push service. */
+  service: z.string(),
+  createdAt: time,
+  /** It was made with the credential of this call. */
+  current: z.boolean(),
+});
+export type PushSubscriptionView = z.infer<typeof pushSubscription>;
+
+export const pushAnswer = z.object({
+  /** The hub's key, which a browser subscribes with. */
+  publicKey: z.string(),
+  /** The caller's own. */
+  subscriptions: z.array(pushSubscription),
+});
+export type PushAnswer = z.infer<typeof pushAnswer>;
+
+/** What a browser's `PushSubscription` becomes as JSON. */
+export const pushSubscriptionBody = z.strictObject({
+  endpoint: z.string().max(2_000),
+  keys: z.strictObject({ p256dh: z.string().max(200), auth: z.string().max(100) }),
+  expirationTime: z.number().nullable().optional(),
+  name: z.string().trim().min(1).max(100).optional(),
+});
+export type PushSubscriptionBody = z.input<typeof pushSubscriptionBody>;
+export const pushSubscriptionAnswer = z.object({ subscription: pushSubscription });
+export type PushSubscriptionAnswer = z.infer<typeof pushSubscriptionAnswer>;
+
 // ── the stream ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const streamQuery = z.strictObject({

@@ -149,6 +149,40 @@ export const StoredToken = z.object({
 });
 export type StoredToken = z.infer<typeof StoredToken>;
 
+/** A browser that is notified of what waits, until it unsubscribes or its credential is no longer valid. */
+export const StoredSubscription = z.object({
+  id: StoreId,
+  /** The token or sign-in that it was made with. */
+  credential: StoreId,
+  /** Whose requests it hears of, unless it reads all. */
+  principal: Text,
+  readsAll: z.boolean(),
+  /** What people recognise the browser by. */
+  name: Text.optional(),
+  endpoint: z.url(),
+  /** The browser's keys, as base64url. */
+  p256dh: z.string(),
+  auth: z.string(),
+  createdAt: Time,
+});
+export type StoredSubscription = z.infer<typeof StoredSubscription>;
+
+/** What one subscription has been told about one request. */
+export const StoredPush = z.object({
+  subscriptionId: StoreId,
+  requestId: StoreId,
+  /** How often it was announced. */
+  sent: z.int().nonnegative(),
+  /** Failed attempts in a row, and when the first of them was; 0 without any. */
+  attempts: z.int().nonnegative(),
+  failingSince: Time,
+  /** Nobody sends anything before: it is being sent, or has failed. */
+  notBefore: Time,
+  /** When it is announced again, unless it is settled first. */
+  remindAt: Time,
+});
+export type StoredPush = z.infer<typeof StoredPush>;
+
 /** A file of Claude Code's transcript: the conversation itself, or that of a sub-agent by its path below it. */
 export const TranscriptPart = z.object({ sessionId: StoreId, subpath: Text.min(1).optional() });
 export type TranscriptPart = z.infer<typeof TranscriptPart>;

@@ -18,8 +18,10 @@ import type {
   StoredGrant,
   StoredLease,
   StoredMessage,
+  StoredPush,
   StoredRequest,
   StoredSession,
+  StoredSubscription,
   StoredToken,
   TranscriptEntry,
   TranscriptPart,
@@ -27,7 +29,7 @@ import type {
 import type { SqlReads } from './sql/reads.ts';
 import type { SqlTables } from './sql/tables.ts';
 
-export interface Store extends StoreReads, StoreLeases, StoreTranscripts {
+export interface Store extends StoreReads, StoreLeases, StoreTranscripts, StorePushes {
   readonly kind: 'sqlite' | 'postgres';
 
   /**
@@ -153,6 +155,56 @@ export interface StoreTranscripts {
   /** The parts of a session besides the conversation itself. */
   transcriptSubpaths(sessionId: string): Promise<string[]>;
 }
+
+/** Browsers that are notified of requests, and the queue of what they are to be told. */
+export interface StorePushes {
+  /** Those whose credential is still valid. */
+  subscriptions(): Promise<StoredSubscription[]>;
+  /**
+   * Adds it, or replaces the one with its id. A principal has at most `most`: its oldest ones go. What is open already is
+   * announced only after `remindAfterMs`, if at all: whoever subscribes has it on the screen.
+   */
+  putSubscription(
+    subscription: StoredSubscription,
+    limits: { readonly most: number; readonly remindAfterMs: number | undefined },
+  ): Promise<void>;
+  /** With everything that was still to be sent to it. Idempotent. */
+  removeSubscription(id: string): Promise<void>;
+  /**
+   * What is to be sent now. It belongs to the caller for `holdMs`, then to whoever asks next; `savePush` or `removePush`
+   * says how it went, and until then it counts as a failed attempt. Open requests are queued here for every subscription whose principal may see them: there is
+   * nothing that a hub could miss.
+   */
+  takePushes(query: PushQuery): Promise<DuePushes>;
+  /** Ignored if its subscription is gone. */
+  savePush(push: StoredPush): Promise<void>;
+  removePush(push: Pick<StoredPush, 'subscriptionId' | 'requestId'>): Promise<void>;
+}
+
+export interface PushQuery {
+  readonly limit: number;
+  /** Subscriptions that get nothing now. */
+  readonly except?: readonly string[];
+  readonly holdMs: number;
+}
+
+export interface DuePush {
+  readonly push: StoredPush;
+  readonly subscription: StoredSubscription;
+  /** Undefined if it was removed with its session. */
+  readonly request: StoredRequest | undefined;
+}
+
+export interface DuePushes {
+  readonly pushes: DuePush[];
+  /** By the store's clock. */
+  readonly now: number;
+  /** How long until something else is due, unless something happens first; undefined if nothing is. */
+  readonly nextInMs?: number;
+}
+
+/** A time that never comes, which any other can be added to. */
+export const NEVER = 2 ** 52;
 
 export interface SessionQuery {
   readonly principal?: string;

@@ -174,6 +174,14 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
     settledRequests: (query) => reads.settledRequests(query),
     setting: (key) => reads.setting(key),
     ...storeTranscripts(backend),
+    subscriptions: () => reads.pushes.subscriptions(),
+    putSubscription: (subscription, limits) =>
+      backend.transact('durable', ({ pushes }) => pushes.put(subscription, limits)),
+    removeSubscription: (id) => backend.transact('durable', ({ pushes }) => pushes.remove(id)),
+    // What a power cut takes back is sent again, under the same tag.
+    takePushes: (query) => backend.transact('quiet', ({ pushes }) => pushes.take(query)),
+    savePush: (push) => backend.transact('quiet', ({ pushes }) => pushes.save(push)),
+    removePush: (push) => backend.transact('quiet', ({ pushes }) => pushes.removePush(push)),
     write,
     ensureSetting,
     takeCommands,

@@ -9,7 +9,9 @@ import type { Role } from '../../src/schema/enums.ts';
 import type { WorkspaceModule } from '../../src/engine/ports.ts';
 import { serveHubHttp, stateKeyIn, type HttpPartOptions } from '../../src/hub/http-part.ts';
 import type { Route } from '../../src/hub/http/route.ts';
+import { SystemClock } from '../../src/engine/clock.ts';
 import { HubMetrics } from '../../src/hub/metrics/hub-metrics.ts';
+import { openPusher } from '../../src/hub/notify/pusher.ts';
 import { Once } from '../../src/hub/once.ts';
 import { SignInCodes } from '../../src/hub/auth/sign-in.ts';
 import { Tokens } from '../../src/hub/auth/tokens.ts';
@@ -18,6 +20,7 @@ import { fullWork, workReport } from '../../src/workspace/report/work-report.ts'
 import { Workspaces } from '../../src/workspace/workspace.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { connectClient } from '../harness/connect-client.ts';
+import type { PushService } from '../harness/push-service.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
@@ -64,14 +67,24 @@ async function workspacesWithoutGit(): Promise<WorkspaceModule> {
   return { workspaces, fullWork, workReport };
 }
 
-export async function openAccessWorld({
-  outboxLimits,
-}: Pick<HttpPartOptions, 'outboxLimits'> = {}): Promise<AccessWorld> {
+export interface AccessWorldOptions extends Pick<HttpPartOptions, 'outboxLimits'> {
+  /** A push service of the test's own, which the hub then knows and sends to. */
+  readonly pushService?: Pick<PushService, 'host' | 'ca'>;
+}
+
+export async function openAccessWorld({ outboxLimits, pushService }: AccessWorldOptions = {}): Promise<AccessWorld> {
   const store = await STORES.sqlite();
   const auditLog = path.join(tmpdir(), `ccm-no-audit-${randomBytes(4).toString('hex')}.jsonl`);
   const argv = ['--max-sessions', '1000', '--audit-log', auditLog];
   const hub = await startTestHub(store, { argv, workspaces: workspacesWithoutGit });
   const { engine, by } = hub;
+  const push = await openPusher({ ...engine.settings, pushHosts: pushService ? [pushService.host] : [] }, store, {
+    clock: new SystemClock(),
+    audit: engine.audit,
+    warn: () => undefined,
+    ...(pushService && { ca: pushService.ca }),
+  });
+  if (pushService) push.start();
   const server = await serveHubHttp({
     engine,
     store,
@@ -83,12 +96,14 @@ export async function openAccessWorld({
     dashboardDir: tmpdir(),
     stateKey: await stateKeyIn(store),
     metrics: new HubMetrics({ engine, store, version: '0.0.0-test' }),
+    push,
     log: () => undefined,
     slowDown: () => Promise.resolve(),
     ...(outboxLimits && { outboxLimits }),
   });
   onTestFinished(async () => {
     await server.close();
+    await push.close();
     await engine.close();
   });
   const { url } = server;

@@ -62,6 +62,15 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
     state: 'waiting',
     body: { decision: 'deny' },
   },
+  'GET /api/v1/push': { who: ALL, status: 200 },
+  // No push service can be reached from here: whoever is allowed to subscribe is told that this one is unknown.
+  'POST /api/v1/push/subscriptions': {
+    who: ALL,
+    status: 400,
+    body: { endpoint: 'https://push.example/1', keys: { p256dh: 'AA', auth: 'AA' } },
+  },
+  'DELETE /api/v1/push/subscriptions/{id}': { who: ALL, status: 404 },
+  'POST /api/v1/push/subscriptions/{id}/test': { who: ALL, status: 404, body: {} },
   'GET /api/v1/events': { who: ALL, status: 200 },
   'GET /api/v1/me': { who: ALL, status: 200 },
   'GET /api/v1/costs': { who: ALL, status: 200 },

@@ -89,6 +89,7 @@ export async function openApi({ settings, hubName = 'hub-1', hub, ...given }: Wo
     once: new Once({ store, hub: by, now: () => T0 + 1000 }),
     version: '1.2.3',
     settings: { approvals: 'auto', auditLog: 'off', allowSensitiveSessionDetails: true, ...settings },
+    push: pushUnused,
     tokens: new Tokens(store, () => T0),
     clientFor: (principal) => {
       if (!hub) return scriptedClient(principal, reached, engine);
@@ -151,6 +152,12 @@ export async function openApi({ settings, hubName = 'hub-1', hub, ...given }: Wo
   };
   return world;
 }
+
+const pushUnused: ApiContext['push'] = {
+  publicKey: 'the hub’s key',
+  subscribe: () => Promise.resolve(),
+  test: () => Promise.resolve({ outcome: 'delivered' }),
+};
 
 function match({ method, path }: Route, requestMethod: string, pathname: string): Record<string, string> | undefined {
   if (method !== requestMethod) return undefined;

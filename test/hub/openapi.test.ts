@@ -90,6 +90,7 @@ test('a client driven only by the document can call every operation except sign-
     listRequests: () => call('listRequests'),
     getRequest: () => call('getRequest', { requestId: 'r1' }),
     answerRequest: () => call('answerRequest', { requestId: 'r1' }, { decision: 'allow' }),
+    getPush: () => call('getPush'),
     getMe: () => call('getMe'),
     getCosts: () => call('getCosts'),
     listDirectories: () => call('listDirectories', { path: '/work' }),
@@ -102,7 +103,8 @@ test('a client driven only by the document can call every operation except sign-
     getOpenApi: () => call('getOpenApi'),
   };
   for (const operation of Object.values(calls)) await operation();
-  const testedElsewhere = ['streamEvents', 'signIn'];
+  // Only a credential that is stored can subscribe: see push-api.test.ts.
+  const testedElsewhere = ['streamEvents', 'signIn', 'subscribeToPush', 'unsubscribeFromPush', 'testPush'];
   expect([...operations.keys()].sort()).toEqual([...Object.keys(calls), ...testedElsewhere].sort());
 });
 

@@ -2,10 +2,25 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../src/schema/store.ts';
-import { StoreConflict, type Store } from '../../src/store/contract.ts';
+import { NEVER, StoreConflict, type Store } from '../../src/store/contract.ts';
 import { follow } from '../../src/store/wake-ups.ts';
 import { manualNow } from './manual-now.ts';
-import { allow, append, ask, command, event, grant, put, request, send, session, settle, T0, token } from './rows.ts';
+import {
+  allow,
+  append,
+  ask,
+  command,
+  event,
+  grant,
+  put,
+  request,
+  send,
+  session,
+  settle,
+  subscription,
+  T0,
+  token,
+} from './rows.ts';
 import { KINDS, openStore, STORES, type OpenedStore, type OpenOptions } from './stores.ts';
 
 describe.each(KINDS)('%s', (kind) => {
@@ -67,6 +82,118 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids({ search: 'S1' })).toHaveLength(10);
       expect(await ids({ search: 'work', tags: ['running'], principal: 'local' })).toEqual(['s20', 's10', 's00']);
       await expect(store.sessions({ limit: 1, after: 'nonsense' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    });
+  });
+
+  describe('pushes', () => {
+    const query = { limit: 10, holdMs: 60_000 };
+    const limits = { most: 20, remindAfterMs: 600_000 };
+    const taken = async (store: Store, more = {}): Promise<string[]> =>
+      (await store.takePushes({ ...query, ...more })).pushes.map(
+        ({ push: { subscriptionId, requestId } }) => `${subscriptionId} ${requestId}`,
+      );
+    const subscribed = async (...subscriptions: ReturnType<typeof subscription>[]) => {
+      const clock = manualNow(T0 + 10);
+      const { store, hub } = await opened({ now: clock.now });
+      await store.write([
+        { type: 'token.put', token: token('t_anna') },
+        { type: 'token.put', token: token('t_carl') },
+      ]);
+      for (const row of subscriptions) await store.putSubscription(row, limits);
+      return { store, hub, clock };
+    };
+
+    test('an open request is taken once for every subscription that may see it, by one caller', async () => {
+      const own = { credential: 't_carl', principal: 'token:t_carl', readsAll: false };
+      const { store, hub } = await subscribed(subscription('p1'), subscription('p2', own));
+      await store.write([put(session('s1', hub)), ask(request('s1', 'r1', { createdAt: T0 + 1 }))], hub);
+      const hers = session('s2', hub, { principal: 'token:t_carl' });
+      await store.write([put(hers), ask(request('s2', 'r2', { createdAt: T0 + 2 }))], hub);
+      const both = await Promise.all([taken(store), taken(store)]);
+      expect(both.flat().sort()).toEqual(['p1 r1', 'p1 r2', 'p2 r2']);
+      expect(await taken(store)).toEqual([]);
+    });
+
+    test('what was taken and not reported is taken again, and a limit leaves the rest for the next', async () => {
+      const { store, hub, clock } = await subscribed(subscription('p1'));
+      const requests = ['r1', 'r2', 'r3'].map((id, index) => ask(request('s1', id, { createdAt: T0 + index })));
+      await store.write([put(session('s1', hub)), ...requests], hub);
+      expect(await taken(store, { limit: 2 })).toEqual(['p1 r1', 'p1 r2']);
+      expect(await taken(store)).toEqual(['p1 r3']);
+      clock.advance(59_999);
+      expect(await taken(store)).toEqual([]);
+      clock.advance(1);
+      expect(await taken(store)).toEqual(['p1 r1', 'p1 r2', 'p1 r3']);
+    });
+
+    test('an announced request comes again when it is due, and at once when it is settled', async () => {
+      const { store, hub, clock } = await subscribed(subscription('p1'));
+      const asked = request('s1', 'r1', { createdAt: T0 + 1 });
+      await store.write([put(session('s1', hub)), ask(asked)], hub);
+      const { pushes, now } = await store.takePushes(query);
+      await store.savePush({ ...pushes[0]!.push, sent: 1, notBefore: now, remindAt: now + 600_000 });
+      expect(await store.takePushes(query)).toMatchObject({ pushes: [], nextInMs: 600_000 });
+      clock.advance(600_000);
+      expect(await store.takePushes(query)).toMatchObject({ pushes: [{ push: { sent: 1 }, request: { id: 'r1' } }] });
+      await store.savePush({ ...pushes[0]!.push, sent: 2, notBefore: now, remindAt: NEVER });
+      expect(await store.takePushes(query)).toEqual({ pushes: [], now: now + 600_000 });
+      await store.write([settle(asked)], hub);
+      const settled = await store.takePushes(query);
+      expect(settled.pushes).toMatchObject([{ push: { sent: 2 }, request: { outcome: { decision: 'allow' } } }]);
+      await store.removePush(settled.pushes[0]!.push);
+      clock.advance(600_000);
+      expect(await taken(store)).toEqual([]);
+    });
+
+    test('a request that is gone with its session is taken like a settled one', async () => {
+      const { store, hub, clock } = await subscribed(subscription('p1'));
+      await store.write([put(session('s1', hub)), ask(request('s1', 'r1', { createdAt: T0 + 1 }))], hub);
+      const { pushes, now } = await store.takePushes(query);
+      await store.savePush({ ...pushes[0]!.push, sent: 1, notBefore: now, remindAt: NEVER });
+      await store.write([{ type: 'session.remove', sessionId: 's1', principal: 'local', at: T0 }], hub);
+      clock.advance(1);
+      expect((await store.takePushes(query)).pushes).toMatchObject([{ push: { requestId: 'r1' }, request: undefined }]);
+    });
+
+    test('what was open before the subscription is announced only after the time for a reminder', async () => {
+      const { store, hub, clock } = await subscribed();
+      await store.write([put(session('s1', hub)), ask(request('s1', 'r1', { createdAt: T0 + 999 }))], hub);
+      await store.putSubscription(subscription('p1'), limits);
+      await store.putSubscription(subscription('p2'), { ...limits, remindAfterMs: undefined });
+      expect(await store.takePushes(query)).toMatchObject({ pushes: [], nextInMs: 600_000 });
+      // The clocks of hubs differ.
+      await store.write([ask(request('s1', 'r2', { createdAt: T0 - 999 }))], hub);
+      expect(await taken(store)).toEqual(['p1 r2', 'p2 r2']);
+      clock.advance(600_000);
+      expect(await taken(store)).toEqual(['p1 r1', 'p1 r2', 'p2 r2']);
+    });
+
+    test('a subscription ends with its credential, and nothing is sent to it any more', async () => {
+      const signedIn = token('s_1', { kind: 'sign-in', expiresAt: T0 + 1000 });
+      const { store, hub, clock } = await subscribed(subscription('p1', { credential: 's_1' }), subscription('p2'));
+      await store.write([{ type: 'token.put', token: signedIn }]);
+      await store.putSubscription(subscription('p1', { credential: 's_1' }), limits);
+      await store.write([put(session('s1', hub)), ask(request('s1', 'r1', { createdAt: T0 + 1 }))], hub);
+      expect((await store.subscriptions()).map(({ id }) => id)).toEqual(['p1', 'p2']);
+      await store.write([{ type: 'token.put', token: token('t_anna', { revokedAt: T0 + 1 }) }]);
+      expect(await taken(store)).toEqual(['p1 r1']);
+      clock.advance(60_000);
+      expect(await taken(store)).toEqual([]);
+      expect(await store.subscriptions()).toEqual([]);
+    });
+
+    test('a subscription is replaced by its id, bounded in number, and removed with what it was to be told', async () => {
+      const { store, hub } = await subscribed();
+      for (const at of [1, 2, 3])
+        await store.putSubscription(subscription(`p${at}`, { createdAt: T0 + at }), { ...limits, most: 2 });
+      await store.putSubscription(subscription('p3', { createdAt: T0 + 3, name: 'Firefox' }), { ...limits, most: 2 });
+      expect(await store.subscriptions()).toMatchObject([{ id: 'p2' }, { id: 'p3', name: 'Firefox' }]);
+      await store.write([put(session('s1', hub)), ask(request('s1', 'r1', { createdAt: T0 + 9 }))], hub);
+      const { pushes } = await store.takePushes(query);
+      await store.removeSubscription('p2');
+      await store.removeSubscription('p2');
+      await store.savePush({ ...pushes[0]!.push, notBefore: 0 });
+      expect(await taken(store)).toEqual([]);
     });
   });
 

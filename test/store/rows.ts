@@ -9,6 +9,7 @@ import type {
   StoredGrant,
   StoredRequest,
   StoredSession,
+  StoredSubscription,
   StoredToken,
 } from '../../src/schema/store.ts';
 
@@ -72,6 +73,14 @@ export function token(id: string, more: Partial<StoredToken> = {}): StoredToken 
 export function rule(id: string, more: Partial<RuleContent> = {}): RuleContent {
   return {
     ...{ id, decision: 'allow', tool: 'Bash', match: 'npm test', createdBy: 'person', createdAt: T0, enabled: true },
+    ...more,
+  };
+}
+
+export function subscription(id: string, more: Partial<StoredSubscription> = {}): StoredSubscription {
+  return {
+    ...{ id, credential: 't_anna', principal: 'token:t_anna', readsAll: true },
+    ...{ endpoint: `https://push.example/${id}`, p256dh: 'key', auth: 'auth', createdAt: T0 },
     ...more,
   };
 }

@@ -12,6 +12,8 @@ import type { Store } from '../../store/contract.ts';
 import type { Tokens } from '../auth/tokens.ts';
 import type { Credential } from '../auth/authenticate.ts';
 import { errorResponse } from '../http/error-response.ts';
+import type { Credential } from '../auth/authenticate.ts';
+import type { Pusher } from '../notify/pusher.ts';
 import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
 import type { Once } from '../once.ts';
 
@@ -25,6 +27,7 @@ export interface ApiContext {
   readonly tokens: Pick<Tokens, 'create' | 'list' | 'revoke' | 'lastUses'>;
   /** Runs each idempotency key once. */
   readonly once: Once;
+  readonly push: Pick<Pusher, 'publicKey' | 'subscribe' | 'test'>;
   /** The engine as this principal may use it. */
   clientFor(principal: Principal): EngineClient;
   /** Resolves when everything so far is stored; awaited before anything is reported. */
@@ -49,6 +52,8 @@ export interface ApiCall<Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly headers: IncomingHttpHeaders;
+  /** What the principal has presented. */
+  readonly credential: Credential | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -10,6 +10,7 @@ import { served, defineRoute, type ApiContext, type ApiRoute } from './define-ro
 import { SentFrames, KnownSessions, streamFeed, Replays, type StreamSource } from './event-stream.ts';
 import { FeedTail } from './feed-tail.ts';
 import { openApiRoute } from './openapi.ts';
+import { pushRoutes } from './push-routes.ts';
 import { requestRoutes } from './request-routes.ts';
 import { EVERY_ROLE, visibleSession } from './rights.ts';
 import { ruleRoutes } from './rule-routes.ts';
@@ -24,6 +25,7 @@ export function apiRouteTable(viewOf: (principal: Principal) => ViewContext): Ap
     ...requestRoutes(viewOf),
     ...ruleRoutes(viewOf),
     ...streamRoutes(viewOf),
+    ...pushRoutes(),
     ...adminRoutes(viewOf),
   ];
 }

@@ -4,9 +4,10 @@ import { FIRST } from './migrations/0001-first.ts';
 import { REMOVALS } from './migrations/0002-removals.ts';
 import { TRANSCRIPTS } from './migrations/0003-transcripts.ts';
 import { RULES } from './migrations/0004-rules.ts';
+import { PUSHES } from './migrations/0005-pushes.ts';
 
 /** In order, the first is version 1. Never changed once released: mistakes are fixed by the next one. */
-export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS, RULES];
+export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS, RULES, PUSHES];
 
 /**
  * Migrates the tables to this program's version, inside the caller's transaction, which keeps others from doing the

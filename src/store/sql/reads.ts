@@ -37,6 +37,7 @@ import {
   toToken,
   type ReportUnreadable,
 } from './rows.ts';
+import { SqlPushes } from './pushes.ts';
 
 const FEED_TABLES = ['sessions', 'requests', 'commands', 'removals', 'events'] as const;
 
@@ -75,12 +76,14 @@ const EVENTS = `
 export class SqlReads implements StoreReads {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
+  readonly pushes: SqlPushes;
   readonly #report: ReportUnreadable;
 
   constructor(sql: SqlConnection, report: ReportUnreadable) {
     this.#sql = sql;
     this.#report = report;
     this.transcripts = new SqlTranscripts(sql);
+    this.pushes = new SqlPushes(sql, report);
   }
 
   /** The store's clock. */

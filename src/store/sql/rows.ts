@@ -9,6 +9,7 @@ import {
   StoredRemoval,
   StoredRequest,
   StoredSession,
+  StoredSubscription,
   StoredToken,
   type FeedEntry,
 } from '../../schema/store.ts';
@@ -24,6 +25,7 @@ export const toRequest = parser(StoredRequest);
 export const toCommand = parser(StoredCommand);
 export const toGrant = parser(StoredGrant);
 export const toToken = parser(StoredToken);
+export const toSubscription = parser(StoredSubscription);
 export const toLease = parser(StoredLease);
 
 export function toRule(row: SqlRow): StandingRule {

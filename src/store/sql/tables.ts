@@ -7,6 +7,7 @@ import type { Loaded, Needs, RowWrite } from '../plan.ts';
 import { inChunks, insertRows, slots, type SqlConnection, type SqlRow, type SqlValue } from './connection.ts';
 import { readEach, toBook, toCommand, toGrant, toLease, toRequest, toSession, type ReportUnreadable } from './rows.ts';
 import { SqlTranscripts } from './reads.ts';
+import { SqlPushes } from './pushes.ts';
 
 const SESSION_COLUMNS = [
   'id',
@@ -59,6 +60,7 @@ export interface PositionedWrite {
 export class SqlTables {
   readonly #sql: SqlConnection;
   readonly transcripts: SqlTranscripts;
+  readonly pushes: SqlPushes;
   #news: StoreNews | undefined;
   /** The hubs that the commands in it are meant for; undefined if unknown. */
   readonly #hubs = new Set<string | undefined>();
@@ -69,6 +71,7 @@ export class SqlTables {
     this.#sql = sql;
     this.#report = report;
     this.transcripts = new SqlTranscripts(sql);
+    this.pushes = new SqlPushes(sql, report);
   }
 
   /** What was written so far that anybody could want to know of. */
