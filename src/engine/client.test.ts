@@ -27,6 +27,7 @@ function setUp(role?: Role) {
     whileInUse: (act: () => Promise<unknown>) => act(),
     interrupt: () => note('interrupt'),
     cancel: () => note('cancel'),
+    checkFresh: () => Promise.resolve(),
   };
   const records: unknown[] = [];
   const engine = {
@@ -35,6 +36,7 @@ function setUp(role?: Role) {
     tools: ['Read', 'mcp__crm__find'],
     find: (id: string) => (id === 's1' ? session : undefined),
     session: () => session,
+    approvals: { checkCallerMayAnswer: () => undefined },
     locate: (id: string) =>
       Promise.resolve(
         {

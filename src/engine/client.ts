@@ -112,15 +112,23 @@ export class EngineClient {
       case 'reply':
         return driven(await engine.reply({ ...command, by: this.#connection }));
       case 'respond':
+        // Whoever may not answer is not told what has changed either.
+        if (!answersAsPerson(this.principal))
+          engine.approvals.checkCallerMayAnswer(engine.session(sessionId), this.#connection);
+        await engine.session(sessionId).checkFresh(command.requestId, command.answer);
         return driven(
           answersAsPerson(this.principal)
             ? engine.respondAsPerson(sessionId, command.requestId, command.answer, this.principal)
             : engine.respond(sessionId, command.requestId, command.answer, this.#connection),
         );
       case 'form':
-        return driven(this.#answerForm(command));
+        return driven(await this.#answerForm(command));
       case 'rename':
         return engine.session(sessionId).rename(command.title);
+      case 'examine': {
+        const stale = await engine.session(sessionId).examine(command.requestId);
+        return stale === undefined ? {} : { stale };
+      }
       case 'interrupt':
         return engine.session(sessionId).interrupt();
       case 'cancel': {
@@ -139,9 +147,10 @@ export class EngineClient {
     }
   }
 
-  #answerForm({ sessionId, requestId, answer }: CommandOf<'form'>): Session {
+  async #answerForm({ sessionId, requestId, answer }: CommandOf<'form'>): Promise<Session> {
     const session = this.#engine.session(sessionId);
     this.#engine.approvals.checkPersonMayAnswer(this.#connection, session);
+    await session.checkFresh(requestId, answer);
     session.respond(requestId, answer, 'human', this.principal);
     return session;
   }
@@ -363,20 +372,21 @@ export class EngineClient {
     );
   }
 
-  formEnded(sessionId: string, requestId: string, end: FormEnd): void {
-    this.#withRequest(sessionId, requestId, (session, request) =>
+  /** Resolves when the answer has counted, or has been refused. */
+  async formEnded(sessionId: string, requestId: string, end: FormEnd): Promise<void> {
+    await this.#withRequest(sessionId, requestId, (session, request) =>
       this.#engine.approvals.formEnded(this.#connection, session, request, end),
     );
   }
 
-  #withRequest(
+  #withRequest<T>(
     sessionId: string,
     requestId: string,
-    use: (session: Session | RemoteSession, request: NonNullable<ReturnType<Session['findRequest']>>) => void,
-  ): void {
+    use: (session: Session | RemoteSession, request: NonNullable<ReturnType<Session['findRequest']>>) => T,
+  ): T | undefined {
     const session = this.#find(sessionId);
     const request = session?.findRequest(requestId);
-    if (session && request) use(session, request);
+    return session && request ? use(session, request) : undefined;
   }
 
   record(entry: Omit<AuditRecord, 'who' | 'principal' | 'name'>): void {

@@ -58,8 +58,8 @@ export function requestRow(sessionId: string, request: RequestRecord): Omit<Stor
 }
 
 export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequest): RequestRecord {
-  const { plan, said, agent, cwd, scope, edit, target, own, ...asked } = ask;
-  const context = { plan, said, agent, cwd, scope, edit, target, own };
+  const { plan, said, agent, cwd, scope, edit, target, branch, own, ...asked } = ask;
+  const context = { plan, said, agent, cwd, scope, edit, target, branch, own };
   return RequestRecord.parse({ id, kind, ask: asked, ...context, createdAt, expiresAt });
 }
 

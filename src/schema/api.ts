@@ -18,7 +18,7 @@ import {
 } from './enums.ts';
 import { EventBody, EventType } from './events.ts';
 import { LastAction } from './own-action.ts';
-import { action, callResult, compactStatus, toolInput } from './results.ts';
+import { action, callResult, compactStatus, stale, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
 import { APPROVAL_MODES } from './setting-choices.ts';
 import { ruleFields } from './standing-rules.ts';
@@ -101,6 +101,7 @@ export const API_ERROR_CODES = [
   'NOT_FOUND',
   'TOO_LARGE',
   'TOO_MANY_REQUESTS',
+  'stale',
 ] as const;
 
 /** Who decided what. */
@@ -124,6 +125,8 @@ export const apiError = z.object({
   error: z.object({ code: z.enum(API_ERROR_CODES), message: z.string() }),
   /** With 409 for a request that is already settled. */
   outcome: requestOutcome.optional(),
+  /** With 409 for a request that may no longer mean what it meant: repeat the answer with its digest as `confirm`. */
+  stale: stale.optional(),
 });
 export type ApiError = z.infer<typeof apiError>;
 
@@ -193,6 +196,8 @@ export const apiRequest = action
     }),
     status: z.enum(['open', 'settled']),
     outcome: requestOutcome.optional(),
+    /** Of a single request: why allowing it needs a second look, as seen from the machine that the session runs on. */
+    stale: stale.optional(),
     mayAnswer: z.boolean(),
     /** The standing rule that would answer it next time, in its repository. */
     suggestedRule: ruleFields.optional(),
@@ -452,6 +457,8 @@ export const answerBody = z.strictObject({
   always: z.boolean().optional(),
   /** With `allow`: edits are no longer asked about in this session. */
   acceptEdits: z.boolean().optional(),
+  /** With `allow`, for a request that is old or has changed: the digest in `stale`. */
+  confirm: z.string().max(100).optional(),
 });
 export type AnswerBody = z.input<typeof answerBody>;
 export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });

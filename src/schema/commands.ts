@@ -17,6 +17,8 @@ export const answer = z.object({
   updatedPermissions: z.array(permissionUpdate).optional(),
   /** Also allow, in this session, what Claude Code suggests allowing from now on. */
   always: z.boolean().optional(),
+  /** With an allowance of an old request: the digest of what has changed since it was asked. */
+  confirm: z.string().optional(),
   answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
 });
 export type Answer = z.infer<typeof answer>;
@@ -70,6 +72,8 @@ export const Command = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('respond'), sessionId, requestId: z.string(), answer }),
   /** A person's answer in a form that another hub showed. */
   z.object({ kind: z.literal('form'), sessionId, requestId: z.string(), answer }),
+  /** What has changed since a request was asked, as seen from the machine that the session runs on. */
+  z.object({ kind: z.literal('examine'), sessionId, requestId: z.string() }),
   z.object({ kind: z.literal('interrupt'), sessionId }),
   z.object({ kind: z.literal('rename'), sessionId, title: z.string() }),
   z.object({ kind: z.literal('cancel'), sessionId }),

@@ -105,6 +105,8 @@ export const RequestRecord = z.object({
   edit: editPlace.optional(),
   /** What the call would act on, if the request may outlive its process; compared as a whole. */
   target: z.string().optional(),
+  /** What was checked out there, if the request may outlive its process. */
+  branch: z.string().optional(),
   /** Only for a request that the server itself makes for a caller, while the session is at rest. */
   own: z
     .object({

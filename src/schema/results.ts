@@ -142,6 +142,18 @@ const shortWork = work.omit({ commands: true }).extend({
 });
 
 /** Where an edit would go. */
+/** Why a request may no longer mean what it meant when it was asked. */
+export const staleChange = z.object({ what: z.enum(['age', 'file', 'directory', 'branch']), text: z.string() });
+export type StaleChange = z.infer<typeof staleChange>;
+
+export const stale = z.object({
+  ageMs: z.int().nonnegative(),
+  changes: z.array(staleChange),
+  /** An answer that allows it must give this as `confirm`. */
+  digest: z.string(),
+});
+export type Stale = z.infer<typeof stale>;
+
 export const editPlace = z.object({
   line: z.number().meta({ note: 'The line it begins at.' }),
   before: z.array(z.string()).meta({ note: 'Up to two lines before it.' }),

@@ -5,7 +5,7 @@ import { mkdir, readdir, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import { runCommandIn } from '../harness/run-command.ts';
@@ -65,7 +65,8 @@ it('what was allowed does not follow a directory that was replaced meanwhile', a
   const call = tool('Bash', { command: 'touch made.txt', description: 'make a file' });
   const write = tool('Write', { file_path: join(project, 'written.txt'), content: 'x' });
   h.model.on('make a file').reply(call, text('nobody answered'));
-  h.model.on('was allowed').reply(call, write, text('then not'));
+  const repeated = gate(call);
+  h.model.on('was allowed').reply(repeated, write, text('then not'));
 
   const started = await h.ok('claude_code', { prompt: 'make a file', cwd: project, waitMs: 45_000 });
   const { sessionId } = started;
@@ -73,9 +74,11 @@ it('what was allowed does not follow a directory that was replaced meanwhile', a
   await eventually(async () => (await h.processes()).every(({ command }) => !command.includes('claude-agent-sdk')), {
     what: 'the process is parked',
   });
+  await h.ok('claude_code_check', { action: 'respond_permission', sessionId, requestId, decision: 'allow' });
+  await repeated.arrived;
   await rename(project, join(h.home, 'aside'));
   await symlink(elsewhere, project);
-  await h.ok('claude_code_check', { action: 'respond_permission', sessionId, requestId, decision: 'allow' });
+  repeated.release();
 
   const again = await h.waitForRequest(sessionId);
   expect(again).toMatchObject({ toolName: 'Bash', input: { command: 'touch made.txt' } });

@@ -8,7 +8,7 @@ import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import type { Activity, Refusal } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
-import { callTarget } from '../requests/call-target.ts';
+import { callTarget, checkedOut } from '../requests/call-target.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
 import { findEditPlace } from '../requests/edit-place.ts';
 import type { EventLog } from './event-log.ts';
@@ -262,13 +262,14 @@ export class Conversation {
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
     const { cwd = '' } = this.setup.options;
     const target = this.#keepsRequests ? await callTarget(ask.toolName, ask.input, cwd) : undefined;
+    const branch = this.#keepsRequests ? await checkedOut(cwd) : undefined;
     const { rules } = this.#services;
     const verdict = rules && (await rules.verdict(ask));
     const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { lastText, agent, edit, target, scope, verdict });
+    return this.#ask(ask, { lastText, agent, edit, target, branch, scope, verdict });
   }
 
   /** The action that a person allowed and that is being carried out. */

@@ -49,6 +49,7 @@ function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 
     approvals: mode,
     notices,
     findRequest: (id) => book.find(id),
+    checkFresh: () => Promise.resolve(),
     respond: (id, { decision, message = '' }, source) => {
       if (message === 'unfit') throw new Error('the answer does not fit');
       return book.settle(id, decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message }, source)!;
@@ -64,12 +65,12 @@ function world(mode: Mode, client?: ConnectedClient, unanswerable?: 'refused' | 
   return { approvals, book, clock, session, outcomes, ask, changes: () => changes };
 }
 
-test('when requests are kept, a closed form is shown again to clients that connect later', () => {
+test('when requests are kept, a closed form is shown again to clients that connect later', async () => {
   const { approvals, session, outcomes, ask } = world('human', undefined, 'kept');
   const [first, second] = [clientOf(alice), clientOf(alice)];
   approvals.connect(first);
   const request = ask();
-  approvals.formEnded(first, session, request, { kind: 'closed', why: 'the form was closed' });
+  await approvals.formEnded(first, session, request, { kind: 'closed', why: 'the form was closed' });
   expect(outcomes).toEqual([]);
   approvals.connect(second);
   approvals.requested(session, request);
@@ -176,13 +177,13 @@ describe('a form', () => {
     ['human', 'answered with an invalid answer', unfit, { outcomes: left('the answer does not fit'), holds: true }],
     ['human', 'closed', closed, { outcomes: left('it was closed'), holds: true }],
     ['human', 'lost', lost, { outcomes: left('it failed'), holds: true }],
-  ])('%s: %s', (mode, _, end, expected) => {
+  ])('%s: %s', async (mode, _, end, expected) => {
     const client = clientOf(alice);
     const { approvals, ask, outcomes, session, changes, clock } = world(mode, client);
     approvals.connect(client);
     const request = ask();
     const before = changes();
-    approvals.formEnded(client, session, request, end);
+    await approvals.formEnded(client, session, request, end);
     expect({ outcomes, holds: approvals.holdsWait(session, request) }).toEqual(expected);
     // Waiting calls check again.
     if (expected.outcomes.length === 0) expect(changes()).toBeGreaterThan(before);
@@ -193,24 +194,27 @@ describe('a form', () => {
     expect(clock.alarms).toBe(0);
   });
 
-  it.each<Mode>(['auto', 'human'])('%s: stops blocking after ten minutes, but a late answer still counts', (mode) => {
-    const client = clientOf(alice);
-    const { approvals, ask, outcomes, session, clock, changes } = world(mode, client);
-    approvals.connect(client);
-    const request = ask();
-    clock.advance(FORM_LIFETIME_MS - 1);
-    expect(approvals.isAskingPerson(request)).toBe(true);
-    const before = changes();
-    clock.advance(1);
-    expect(changes()).toBeGreaterThan(before);
-    expect(approvals.isAskingPerson(request)).toBe(false);
-    expect(approvals.holdsWait(session, request)).toBe(mode === 'human');
-    expect(outcomes).toEqual([]);
-    approvals.formEnded(client, session, request, allow);
-    expect(outcomes).toEqual(['allow human']);
-  });
+  it.each<Mode>(['auto', 'human'])(
+    '%s: stops blocking after ten minutes, but a late answer still counts',
+    async (mode) => {
+      const client = clientOf(alice);
+      const { approvals, ask, outcomes, session, clock, changes } = world(mode, client);
+      approvals.connect(client);
+      const request = ask();
+      clock.advance(FORM_LIFETIME_MS - 1);
+      expect(approvals.isAskingPerson(request)).toBe(true);
+      const before = changes();
+      clock.advance(1);
+      expect(changes()).toBeGreaterThan(before);
+      expect(approvals.isAskingPerson(request)).toBe(false);
+      expect(approvals.holdsWait(session, request)).toBe(mode === 'human');
+      expect(outcomes).toEqual([]);
+      await approvals.formEnded(client, session, request, allow);
+      expect(outcomes).toEqual(['allow human']);
+    },
+  );
 
-  it('of a waiting call is claimed once, holds all other calls, and is released if it was never sent', () => {
+  it('of a waiting call is claimed once, holds all other calls, and is released if it was never sent', async () => {
     const [client, other] = [clientOf(alice, 'by call'), clientOf(alice, 'by call')];
     const { approvals, ask, session, outcomes } = world('auto', client);
     approvals.connect(client);
@@ -223,13 +227,13 @@ describe('a form', () => {
     expect(approvals.holdsWait(session, request)).toBe(false);
     expect(approvals.beginForm(client, session, request)).toBe(true);
     // An answer from a client that did not claim the form is ignored.
-    approvals.formEnded(other, session, request, allow);
+    await approvals.formEnded(other, session, request, allow);
     expect(outcomes).toEqual([]);
-    approvals.formEnded(client, session, request, allow);
+    await approvals.formEnded(client, session, request, allow);
     expect(outcomes).toEqual(['allow human']);
   });
 
-  it('answered after the request was settled changes nothing', () => {
+  it('answered after the request was settled changes nothing', async () => {
     const client = clientOf(alice);
     const { approvals, ask, session, outcomes, clock } = world('auto', client);
     approvals.connect(client);
@@ -237,7 +241,7 @@ describe('a form', () => {
     session.respond('r1', { decision: 'deny', message: 'no' }, 'caller');
     expect(approvals.isAskingPerson(request)).toBe(false);
     expect(clock.alarms).toBe(0);
-    approvals.formEnded(client, session, request, allow);
+    await approvals.formEnded(client, session, request, allow);
     approvals.disconnect(client);
     expect(approvals.beginForm(client, session, request)).toBe(false);
     expect(outcomes).toEqual(['deny caller: no']);

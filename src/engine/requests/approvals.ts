@@ -43,6 +43,8 @@ export interface AskingSession {
   readonly approvals: Settings['approvals'];
   readonly notices: NoticeStream<SessionNotice>;
   findRequest(id: string): OpenRequest | undefined;
+  /** Rejects if the answer allows a request that has to be looked at again first. */
+  checkFresh(requestId: string, answer: Answer): Promise<void>;
   respond(requestId: string, answer: Answer, source: Source, by?: Principal): void;
   decide(requestId: string, decision: Decision, source: Source): void;
 }
@@ -133,7 +135,10 @@ export class Approvals {
     this.#clients.delete(client);
     for (const [request, { state }] of [...this.#asked])
       if (isOnScreen(state) && state.client === client)
-        this.formEnded(client, state.session, request, { kind: 'lost', why: 'the connection to the client was lost' });
+        void this.formEnded(client, state.session, request, {
+          kind: 'lost',
+          why: 'the connection to the client was lost',
+        });
   }
 
   /** A form goes to a client of the session's owner, once, and only while no other shows it. */
@@ -202,14 +207,17 @@ export class Approvals {
     session.notices.tell({ kind: 'changed' });
   }
 
-  formEnded(client: ConnectedClient, session: AskingSession, request: OpenRequest, end: FormEnd): void {
+  /** Resolves when the answer has counted, or has been refused. Never rejects. */
+  async formEnded(client: ConnectedClient, session: AskingSession, request: OpenRequest, end: FormEnd): Promise<void> {
     // Settled elsewhere: the first answer wins.
-    if (session.findRequest(request.id) !== request || !this.#isShownBy(client, request)) return;
+    const isOpen = (): boolean => session.findRequest(request.id) === request && this.#isShownBy(client, request);
+    if (!isOpen()) return;
     if (end.kind !== 'answered') return this.#unanswered(session, request, end);
     try {
-      session.respond(request.id, end.answer, 'human', client.principal);
+      await session.checkFresh(request.id, end.answer);
+      if (isOpen()) session.respond(request.id, end.answer, 'human', client.principal);
     } catch (error) {
-      this.#unanswered(session, request, { kind: 'closed', why: messageOf(error) });
+      if (isOpen()) this.#unanswered(session, request, { kind: 'closed', why: messageOf(error) });
     }
   }
 

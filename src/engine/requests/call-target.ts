@@ -14,11 +14,56 @@ const MAX_READ_BYTES = 64 * 1024 * 1024;
  * call act elsewhere.
  */
 export async function callTarget(toolName: string, input: Record<string, unknown>, cwd: string): Promise<string> {
-  const named = EDIT_TOOLS.has(toolName) ? (input['file_path'] ?? input['notebook_path']) : undefined;
-  const directory = `in ${await identity(cwd)}`;
-  if (typeof named !== 'string') return directory;
+  const named = editedFile(toolName, input);
+  const directory = await directoryTarget(cwd);
+  if (named === undefined) return directory;
   const file = path.resolve(cwd, named);
   return `${directory}, ${await identity(path.dirname(file))}, ${await identity(file)}: ${await contents(file)}`;
+}
+
+/** The beginning of every target in this directory. */
+export async function directoryTarget(cwd: string): Promise<string> {
+  return `in ${await identity(cwd)}`;
+}
+
+/** The file that a file tool would change, as it was named. */
+export function editedFile(toolName: string, input: Record<string, unknown>): string | undefined {
+  const named = EDIT_TOOLS.has(toolName) ? (input['file_path'] ?? input['notebook_path']) : undefined;
+  return typeof named === 'string' ? named : undefined;
+}
+
+const MAX_HEAD_BYTES = 1_000;
+const HEAD = /^(?:ref: refs\/heads\/([^\s\p{Cc}]{1,250})|([0-9a-f]{40,64}))\s*$/u;
+
+/** What is checked out there: a branch, or a commit; undefined outside a repository. Runs nothing. */
+export async function checkedOut(cwd: string): Promise<string | undefined> {
+  for (let directory = realPath(cwd); ; directory = path.dirname(directory)) {
+    const place = path.join(directory, '.git');
+    const found = await stat(place).catch(() => undefined);
+    if (found) {
+      // A worktree has a file that names its own directory.
+      const [, gitDirectory = place] = /^gitdir: (.+)$/m.exec((await smallText(place)) ?? '') ?? [];
+      const head = await smallText(path.join(path.resolve(directory, gitDirectory), 'HEAD'));
+      const [, branch, commit] = HEAD.exec(head ?? '') ?? [];
+      return branch ?? commit;
+    }
+    if (path.dirname(directory) === directory) return undefined;
+  }
+}
+
+/** Undefined for anything but a small file. */
+async function smallText(file: string): Promise<string | undefined> {
+  try {
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const found = await handle.stat();
+      return found.isFile() && found.size <= MAX_HEAD_BYTES ? await handle.readFile('utf8') : undefined;
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    return undefined;
+  }
 }
 
 /**

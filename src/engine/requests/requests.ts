@@ -10,7 +10,7 @@ export type Source = DecisionSource;
 /** What a decider needs to know besides the call itself. */
 export type RequestContext = Pick<
   RequestRecord,
-  'plan' | 'said' | 'agent' | 'cwd' | 'scope' | 'edit' | 'target' | 'own'
+  'plan' | 'said' | 'agent' | 'cwd' | 'scope' | 'edit' | 'target' | 'branch' | 'own'
 >;
 export type OwnRequest = NonNullable<RequestRecord['own']>;
 

@@ -42,16 +42,17 @@ export class SessionRequests extends RequestBook {
       edit?: EditPlace | undefined;
       target?: string | undefined;
       scope?: RequestContext['scope'];
+      branch?: string | undefined;
       own?: OwnRequest;
       /** What the standing rules say about it. */
       verdict?: RuleVerdict | undefined;
     },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, agent, edit, target, scope, own, verdict } = context;
+    const { lastText, agent, edit, target, branch, scope, own, verdict } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
     const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
     const { cwd } = this.#options();
-    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, scope, own });
+    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, branch, scope, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;

@@ -32,6 +32,7 @@ const NEEDED: Readonly<Record<CommandKind, Right>> = {
   reply: 'drive',
   respond: 'answer',
   form: 'read',
+  examine: 'read',
   interrupt: 'stop',
   rename: 'drive',
   cancel: 'stop',

@@ -9,6 +9,7 @@ import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { RewindOutcome } from './rewind.ts';
+import type { Stale } from '../../schema/results.ts';
 import type { RecalledSession } from '../ports.ts';
 
 /** What comes back from a command, as data. */
@@ -17,6 +18,7 @@ export interface Outcomes {
   reply: Driven;
   respond: Driven;
   form: Driven;
+  examine: { readonly stale?: Stale };
   interrupt: boolean;
   rename: boolean;
   cancel: boolean;

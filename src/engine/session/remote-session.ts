@@ -111,6 +111,9 @@ export class RemoteSession implements AskingSession {
     this.notices.tell({ kind: 'changed' });
   }
 
+  /** The hub that it runs on looks, when the answer gets there. */
+  async checkFresh(): Promise<void> {}
+
   /** Checked here, decided there: it is settled when the store says so. */
   respond(requestId: string, answer: Answer, _source: Source, by?: Principal): void {
     const request = this.findRequest(requestId);

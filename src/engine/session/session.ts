@@ -2,6 +2,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
+import type { Stale } from '../../schema/results.ts';
 import type { EventBody } from '../../schema/events.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
@@ -20,6 +21,7 @@ import type { ProcessHolder } from '../process/process-holder.ts';
 import { SessionProcess, type Occasion } from '../process/session-process.ts';
 import { TranscriptCheck } from '../process/transcript-check.ts';
 import type { AskingSession, ConnectedClient } from '../requests/approvals.ts';
+import { checkConfirmed, examine } from '../requests/staleness.ts';
 import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
 import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/principal.ts';
@@ -28,7 +30,7 @@ import { SessionRules } from '../rules/standing/session-rules.ts';
 import { handOver, redeliver, sendPrompt } from './delivery.ts';
 import { Mobility } from './mobility.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
-import { cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
+import { cannotSwitch, outOfContact, requestNotFound, runsElsewhere } from './session-errors.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
@@ -285,6 +287,29 @@ export class Session implements AskingSession {
       setup.switchMode(permissionMode);
     }
     if (permissionTimeoutMs !== undefined) this.conversation.permissionTimeoutMs = permissionTimeoutMs;
+  }
+
+  /** What has changed since a request was asked. */
+  async examine(requestId: string): Promise<Stale | undefined> {
+    return (await this.#examined(requestId)).stale;
+  }
+
+  /** Throws if the answer allows a request that has to be looked at again first. */
+  async checkFresh(requestId: string, answer: Answer): Promise<void> {
+    if (answer.decision === 'deny') return;
+    const { request, target, stale } = await this.#examined(requestId);
+    checkConfirmed(stale, answer);
+    // Allowed as it is now.
+    request.target = target;
+  }
+
+  async #examined(
+    requestId: string,
+  ): Promise<{ request: OpenRequest; target: string | undefined; stale: Stale | undefined }> {
+    const request = this.conversation.requests.find(requestId);
+    if (!request) throw requestNotFound(requestId);
+    const present = { now: this.services.clock.wallTime(), staleAfterMs: this.rules.settings.staleAfter };
+    return { request, ...(await examine(request, present)) };
   }
 
   /** Settles one request with someone's decision. */

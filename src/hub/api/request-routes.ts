@@ -14,7 +14,8 @@ import {
 import type { StoredRequest, StoredSession } from '../../schema/store.ts';
 import type { RouteResponse } from '../http/route.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
-import { defineRoute, type ApiRoute } from './define-route.ts';
+import type { Stale } from '../../schema/results.ts';
+import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { DECIDERS, EVERY_ROLE, readsAll, visibleRequest } from './rights.ts';
 import { outcomeView, requestView, type ViewContext } from './views.ts';
 
@@ -62,9 +63,14 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       summary: 'A request, open or settled.',
       roles: EVERY_ROLE,
       answers: { 200: { description: 'The request.', schema: apiRequest } },
-      async run({ context: { store }, principal, params }) {
-        const { request, session } = await visibleRequest(store, principal, params['requestId'] ?? '');
-        return { status: 200, json: await requestView(request, session, viewOf(principal)) };
+      async run({ context, principal, params }) {
+        const { request, session } = await visibleRequest(context.store, principal, params['requestId'] ?? '');
+        const stale = request.outcome ? undefined : await examined(context, principal, request);
+        const json: ApiRequest = {
+          ...(await requestView(request, session, viewOf(principal))),
+          ...(stale && { stale }),
+        };
+        return { status: 200, json };
       },
     }),
     defineRoute({
@@ -77,7 +83,11 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       maxBodyBytes: 4 * 1024 * 1024,
       answers: {
         200: { description: 'The answer was accepted.', schema: answerAnswer },
-        409: { description: 'It was already settled; `outcome` says by whom and how.', schema: apiError },
+        409: {
+          description:
+            'It was already settled, and `outcome` says by whom and how; or it may no longer mean what it meant, and `stale` says why.',
+          schema: apiError,
+        },
       },
       async run({ context, principal, params, body: { acceptEdits = false, ...given } }) {
         const { store } = context;
@@ -98,7 +108,12 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
           };
           return { status: 200, json };
         } catch (error) {
-          if (!(error instanceof DomainError) || error.code !== 'PERMISSION_REQUEST_NOT_FOUND') throw error;
+          if (!(error instanceof DomainError)) throw error;
+          if (error.code === 'INVALID_ARGUMENT' && decision === 'allow') {
+            const stale = await examined(context, principal, request);
+            if (stale && stale.digest !== more.confirm) return mayHaveChanged(error, stale);
+          }
+          if (error.code !== 'PERMISSION_REQUEST_NOT_FOUND') throw error;
           // Someone was faster; their decision may not have reached the store yet.
           await context.stored();
           const row = await store.request(id);
@@ -108,6 +123,25 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       },
     }),
   ];
+}
+
+/** What has changed since it was asked; undefined also if that cannot be found out now. */
+async function examined(
+  context: Pick<ApiContext, 'clientFor'>,
+  principal: Principal,
+  { id: requestId, sessionId }: StoredRequest,
+): Promise<Stale | undefined> {
+  try {
+    return (await context.clientFor(principal).execute<'examine'>({ kind: 'examine', sessionId, requestId })).stale;
+  } catch (error) {
+    if (error instanceof DomainError) return undefined;
+    throw error;
+  }
+}
+
+function mayHaveChanged({ message }: DomainError, stale: Stale): RouteResponse {
+  const json: ApiError = { error: { code: 'stale', message }, stale };
+  return { status: 409, json };
 }
 
 async function settledBefore(stored: NonNullable<StoredRequest['outcome']>, view: ViewContext): Promise<RouteResponse> {

@@ -112,7 +112,7 @@ export class CallForms {
       const request = requests.find((one) => one.id === id);
       if (!request) continue;
       const end = formEnd(formFor(record, request, ABILITIES), this.#returned(id));
-      this.#engine.formEnded(record.id, id, end);
+      await this.#engine.formEnded(record.id, id, end);
     }
   }
 

@@ -8,7 +8,7 @@ import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { checkView } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
-import { answers, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
+import { answers, confirm, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkOutput } from './shared.ts';
 import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
@@ -26,6 +26,7 @@ const permissionOptions = z
       whenOmitted: '`false`',
     }),
     answers,
+    confirm: confirm.unwrap(),
   })
   .partial();
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { defineTool, repeated } from '../../define-tool.ts';
 import { explicitStatus } from '../../../views/status.ts';
-import { answers, decision, sessionId, updatedInput } from '../fields.ts';
+import { answers, confirm, decision, sessionId, updatedInput } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 export const claudeRespond = defineTool({
@@ -28,6 +28,7 @@ export const claudeRespond = defineTool({
         .optional()
         .meta({ note: 'With `allow`: run the tool with this input in place of the whole one asked for.' }),
       answers: answers.optional(),
+      confirm,
     }),
   output: () => statusOutput,
   async run({ sessionId: id, inputId, reason, waitMs: wait, ...answer }, context) {
