@@ -31,7 +31,7 @@ async function rested(sessionId: string): Promise<void> {
   await client.read(sessionId);
   await new Promise<void>((resolve) => {
     const resolveAtRest = (): void => {
-      if (!client.hasReason(sessionId, false)) return;
+      if (client.standing(sessionId, false) === 'works') return;
       unsubscribe();
       resolve();
     };

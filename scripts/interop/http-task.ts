@@ -78,7 +78,7 @@ export function scriptHttpCaller(model: ScriptedModel, project: string, restarte
 }
 
 function answerTo(action: NonNullable<State['actions']>[number], sessionId: string): Record<string, unknown> {
-  const [question] = action.questions ?? [];
+  const [question] = action.input.questions ?? [];
   const answers = question && { [question.question]: question.options[0]?.label ?? '' };
   return {
     action: 'respond_permission',

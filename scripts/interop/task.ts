@@ -34,7 +34,11 @@ export function scriptApprovalTask(model: ScriptedModel): void {
 export interface State {
   sessionId?: string;
   status?: string;
-  actions?: { type: string; requestId: string; questions?: { question: string; options: { label: string }[] }[] }[];
+  actions?: {
+    type: string;
+    requestId: string;
+    input: { questions?: { question: string; options: { label: string }[] }[] };
+  }[];
   result?: { result: string };
 }
 
@@ -57,7 +61,7 @@ export function scriptOuterCaller(model: ScriptedModel, project: string, task: s
     sessionId = state.sessionId ?? sessionId;
     const [action] = state.actions ?? [];
     if (action?.type === 'user_question') {
-      const [question] = action.questions ?? [];
+      const [question] = action.input.questions ?? [];
       const answers = question ? { [question.question]: question.options[0]?.label ?? '' } : {};
       return call('claude_code_check', {
         action: 'respond_permission',

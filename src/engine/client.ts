@@ -6,7 +6,7 @@ import type { SessionRecord } from '../schema/records.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../schema/session-options.ts';
 import type { ConnectedClient, FormEnd } from './requests/approvals.ts';
 import type { Clock } from './clock.ts';
-import { driven, type Driven, type Outcomes } from './session/elsewhere.ts';
+import { driven, type Outcomes, type Started } from './session/elsewhere.ts';
 import type { Engine } from './engine.ts';
 import type { EngineNotice } from './notices.ts';
 import type { Policy } from './rules/policy.ts';
@@ -99,9 +99,13 @@ export class EngineClient {
   }
 
   /** `id`: if another hub chose it and placed the session here. */
-  async start(command: CommandOf<'start'>, id?: string): Promise<Driven> {
+  async start(command: CommandOf<'start'>, id?: string): Promise<Started> {
     checkMayCommand(this.principal, command.kind);
     const request = { ...command, by: this.#connection };
+    if (command.attempts) {
+      const attempts = (await this.#engine.startAttempts(request)).map(driven);
+      return { sessionId: attempts[0]?.sessionId ?? '', warnings: [], attempts };
+    }
     return id === undefined ? this.#engine.startPlaced(request) : driven(await this.#engine.start({ ...request, id }));
   }
 
@@ -199,9 +203,9 @@ export class EngineClient {
     return { sessions: [...here, ...sessions], unreadable };
   }
 
-  /** Worktrees of its sessions, including dropped ones. */
-  async worktrees(): Promise<ListedWorktree[]> {
-    const listed = await this.#engine.work.list();
+  /** Worktrees of its sessions, including dropped ones; or that of one of them. */
+  async worktrees(sessionId?: string): Promise<ListedWorktree[]> {
+    const listed = await this.#engine.work.list(sessionId);
     const owners = await Promise.all(listed.map(({ sessionId }) => this.#engine.ownerOf(sessionId)));
     return listed.filter((_worktree, index) => {
       const owner = owners[index];
@@ -331,16 +335,20 @@ export class EngineClient {
     return { text, workedMs: Math.round(times.workedMs), quietMs: times.quietMs };
   }
 
-  /** Whether a waiting call has reason to answer. `carriesForms`: it can show forms to the person itself. */
-  hasReason(sessionId: string, carriesForms: boolean): boolean {
+  /**
+   * What a waiting call finds: a request that its caller should answer, or a session at rest. `carriesForms`: the call
+   * can show forms to the person itself.
+   */
+  standing(sessionId: string, carriesForms: boolean): 'asks' | 'rests' | 'works' {
     const session = this.#find(sessionId);
-    if (!session || session.atRest || session.hasLeft) return true;
+    if (!session || session.atRest || session.hasLeft) return 'rests';
     const { approvals } = this.#engine;
-    return session.requests.some(
+    const asks = session.requests.some(
       (request) =>
         (carriesForms && approvals.canAsk(this.#connection, session, request)) ||
         !approvals.holdsWait(session, request, this.#connection),
     );
+    return asks ? 'asks' : 'works';
   }
 
   // ── people at this client ──────────────────────────────────────────────────────────────────────────────────────

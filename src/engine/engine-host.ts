@@ -100,7 +100,7 @@ export function hostEngine(
       const retainMs = settings.retainDays * 24 * 3_600_000;
       const plansDir = path.join(configDir, 'plans');
       const workspaces = new Workspaces({ env: host.env, worktreesDir, snapshotsDir, plansDir, retainMs, lock });
-      workspaces.sweepSnapshots().catch((error: unknown) => log('debug', `snapshots: ${String(error)}`));
+      workspaces.sweep().catch((error: unknown) => log('debug', `sweep of the workspaces: ${String(error)}`));
       return { workspaces, fullWork, workReport };
     }),
     baseEnv: host.env,

@@ -7,6 +7,7 @@ import type { SessionRecord } from '../schema/records.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { rightsAsked } from './requests/answer.ts';
 import { Approvals, type ConnectedClient } from './requests/approvals.ts';
+import { launchAttempts, optionsOfAttempt } from './session/attempts.ts';
 import { accessOf, type DirectoryAccess } from './rules/directory-access.ts';
 import { driven, type Driven } from './session/elsewhere.ts';
 import { FleetMember } from './session/fleet-member.ts';
@@ -69,6 +70,7 @@ export class Engine {
   readonly #actions: OwnActions;
   /** Its part in a group that shares a store. */
   readonly fleet: FleetMember;
+  readonly #parts: EngineParts;
   readonly #host: SessionHost;
   readonly #recall: SessionRecall;
   readonly #replies: Replies;
@@ -102,7 +104,7 @@ export class Engine {
       ended: (session, last) => this.#trail.acted(session, last),
       debug: (line) => services.log('debug', line),
     });
-    const parts: EngineParts = {
+    const parts: EngineParts = (this.#parts = {
       settings,
       services,
       registry: this.#registry,
@@ -116,7 +118,7 @@ export class Engine {
       wake: () => this.#housekeeping.wake(),
       isClosing: () => this.#closing !== undefined,
       actions: this.#actions,
-    };
+    });
     this.#host = new SessionHost(parts);
     this.#recall = new SessionRecall(parts, this.#host);
     this.fleet = new FleetMember(parts, this.#recall);
@@ -244,6 +246,19 @@ export class Engine {
     const command = { kind: 'start', ...request, options: { ...request.options, ...directory } } as const;
     const placed = await this.fleet.place(command, this.#rulesOf(by), by);
     return placed ?? driven(await this.#launch({ ...request, by }, admitted));
+  }
+
+  /** Starts the same task several times on this machine, each in its own worktree. */
+  async startAttempts({ attempts = [], ...request }: StartRequest): Promise<Session[]> {
+    const starts = await Promise.all(
+      attempts.map(async (attempt) => {
+        const options = await this.#admitted({ ...request, options: optionsOfAttempt(request.options, attempt) });
+        const { streamsText, by: client } = request;
+        const seed = { rules: this.#rulesOf(client), options, origin: { kind: 'new' as const }, streamsText, client };
+        return { seed, prompt: attempt.prompt ?? request.prompt };
+      }),
+    );
+    return launchAttempts(this.#parts, this.#host, starts);
   }
 
   async #admitted({ by, options, defaults }: StartRequest): Promise<SessionOptions> {

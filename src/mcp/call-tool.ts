@@ -34,16 +34,21 @@ export async function callTool(
   } catch (thrown) {
     const error = shortageOf(thrown) ?? thrown;
     context.forms?.withdraw();
-    const failure = { ...tool.failure(formatError(error), args), ...knownStatus(context.engine, args) };
+    const failure = withStatus(tool.failure(formatError(error), args), context.engine, args);
     auditCall(context.engine, tool, args, failure, error instanceof DomainError ? error.code : 'INTERNAL');
     return { ...toResult(failure), isError: true };
   }
 }
 
-/** So that a polling loop sees the end, whatever is wrong with its calls. */
-function knownStatus(engine: EngineClient, { sessionId }: Arguments): { status?: string } {
+/**
+ * So that a polling loop sees the end, whatever is wrong with its calls. A failure that has a status of its own keeps
+ * it: a client that looks at nothing else would take an old answer for one to the message that was refused.
+ */
+function withStatus(failure: object, engine: EngineClient, { sessionId }: Arguments): object {
   const record = typeof sessionId === 'string' ? engine.peek(sessionId) : undefined;
-  return record ? { status: STATUS[engine.toolset](record) } : {};
+  if (!record) return failure;
+  const status = STATUS[engine.toolset](record);
+  return 'status' in failure ? { ...failure, sessionStatus: status } : { ...failure, status };
 }
 
 const STATUS = { compact: compactStatus, explicit: explicitStatus };

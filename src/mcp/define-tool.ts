@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { EngineClient } from '../engine/client.ts';
-import type { Driven } from '../engine/session/elsewhere.ts';
+import type { Started } from '../engine/session/elsewhere.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 import type { AnswerTurn } from './outbox.ts';
@@ -78,7 +78,7 @@ function once<Schema>(make: () => Schema): () => Schema {
   return () => (made ??= make());
 }
 
-function sessionIdOf(args: Arguments): string {
+export function sessionIdOf(args: Arguments): string {
   return typeof args['sessionId'] === 'string' ? args['sessionId'].slice(0, 200) : '';
 }
 
@@ -88,6 +88,7 @@ export function shownWarnings(warnings: readonly string[]): { warnings?: string[
 }
 
 /** A call repeated with the answers to its forms has done its part already: it must not start or send anything again. */
-export function repeated({ forms }: ToolContext): Driven | undefined {
-  return forms?.sessionId === undefined ? undefined : { sessionId: forms.sessionId, warnings: [] };
+export function repeated({ forms }: ToolContext): Started | undefined {
+  const [first, ...others] = (forms?.sessionIds ?? []).map((sessionId) => ({ sessionId, warnings: [] }));
+  return first && (others.length === 0 ? first : { ...first, attempts: [first, ...others] });
 }

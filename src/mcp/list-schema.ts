@@ -38,6 +38,8 @@ const DROPPED = new Set([
   'minimum',
   'maximum',
   'exclusiveMinimum',
+  'minItems',
+  'maxItems',
 ]);
 
 function isListed(keyword: string): boolean {

@@ -97,7 +97,7 @@ function whole(reading: SessionReading): object {
     maxChars: Infinity,
   })?.result;
   const actions = requests.map((request) => ({
-    ...actionView(request, { now, whole: true }),
+    ...actionView(request, { now, whole: true, once: false }),
     ...askedPerson(reading, request),
   }));
   return { ...summary(record), ...(actions.length > 0 && { actions }), ...(result && { result }) };

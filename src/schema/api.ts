@@ -20,6 +20,7 @@ import { EventBody, EventType } from './events.ts';
 import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, stale, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
+import { attemptsOption } from './commands.ts';
 import { APPROVAL_MODES } from './setting-choices.ts';
 import { ruleFields } from './standing-rules.ts';
 
@@ -169,6 +170,8 @@ export const apiSession = z.object({
       state: z.string().optional(),
     })
     .optional(),
+  /** The sessions of the same start, if it is one of several attempts. */
+  attempts: z.array(z.string()).optional(),
   /** The hub it runs on. */
   hub: z.string(),
   cancelledReason: z.string().optional(),
@@ -276,6 +279,8 @@ const prompt = z.string().min(1).max(1_000_000);
 /** A start: the options of `claude_code`. Those under `advanced` may also be given at top level. */
 export const startBody = z.strictObject({
   prompt,
+  /** The same task several times, each in its own worktree: how many, or how each differs. */
+  attempts: attemptsOption.optional(),
   ...sessionOptions.shape,
   advanced: z.strictObject(advancedOptions).partial().optional(),
 });
@@ -299,7 +304,12 @@ export const forkBody = z.strictObject({ prompt, ...turnOptions });
 export type ForkBody = z.input<typeof forkBody>;
 
 /** What a start, a message or a fork returns. */
-export const turnAnswer = z.object({ session: apiSession, warnings: z.array(z.string()).optional() });
+export const turnAnswer = z.object({
+  session: apiSession,
+  /** With `attempts`: one session for each; the first is also `session`. */
+  attempts: z.array(apiSession).optional(),
+  warnings: z.array(z.string()).optional(),
+});
 export type TurnAnswer = z.infer<typeof turnAnswer>;
 
 export const emptyBody = z.strictObject({});

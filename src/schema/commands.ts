@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { APPLY_MODES, DIFF_SUBJECTS, VERDICTS, WHEN_BUSY } from './enums.ts';
-import { permissionUpdate, permissionMode, sessionOptions } from './session-options.ts';
+import { advancedOptions, commonOptions, permissionUpdate, permissionMode, sessionOptions } from './session-options.ts';
 
 /** One answer to one question: a label, free text, or several labels. */
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
@@ -43,10 +43,34 @@ export type DiskResume = z.infer<typeof diskResume>;
 
 const sessionId = z.string();
 
+/** How one of several attempts at a task differs from the others. */
+const attempt = z
+  .strictObject({
+    prompt: z.string().refine((text) => text.trim() !== '', 'must not be blank'),
+    model: commonOptions.model,
+    effort: advancedOptions.effort,
+  })
+  .partial();
+export type Attempt = z.infer<typeof attempt>;
+
+const ATTEMPTS = { least: 2, most: 8 };
+
+/** As callers ask for them: how many, or what differs. */
+export const attemptsOption = z.union([
+  z.int().min(ATTEMPTS.least).max(ATTEMPTS.most),
+  z.array(attempt).min(ATTEMPTS.least).max(ATTEMPTS.most),
+]);
+
+export function attemptList(asked: z.infer<typeof attemptsOption> | undefined): Attempt[] | undefined {
+  return typeof asked === 'number' ? Array.from({ length: asked }, () => ({})) : asked;
+}
+
 const start = z.object({
   kind: z.literal('start'),
   prompt: z.string(),
   ...started,
+  /** Start the task this many times, each in its own worktree. */
+  attempts: z.array(attempt).optional(),
   /** Text can be read while it is written. */
   streamsText: z.boolean().optional(),
 });
@@ -91,8 +115,10 @@ export const Command = z.discriminatedUnion('kind', [
     sessionId,
     mode: z.enum(APPLY_MODES),
     message: z.string().optional(),
+    /** Also discard the other attempts of the same start. */
+    discardOthers: z.boolean().optional(),
   }),
-  z.object({ kind: z.literal('discard'), sessionId, force: z.boolean() }),
+  z.object({ kind: z.literal('discard'), sessionId, force: z.boolean(), deleteBranch: z.boolean().optional() }),
 ]);
 export type Command = z.infer<typeof Command>;
 export type CommandKind = Command['kind'];

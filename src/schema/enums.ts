@@ -40,6 +40,10 @@ export type RestsAs = (typeof RESTS_AS)[number];
 export const WHEN_BUSY = ['reject', 'queue'] as const;
 export type WhenBusy = (typeof WHEN_BUSY)[number];
 
+/** When a wait for several sessions ends, unless one needs an answer: all are at rest, or one comes to rest. */
+export const WAIT_FOR = ['all', 'any'] as const;
+export type WaitFor = (typeof WAIT_FOR)[number];
+
 export const EVENT_TYPES = [
   'output',
   'progress',

@@ -95,7 +95,7 @@ export const RequestRecord = z.object({
   kind: z.enum(REQUEST_KINDS),
   ask: AskRecord,
   plan: z.string().optional(),
-  /** What the agent that asks said last before it asked, in one line. */
+  /** What the agent that asks said about this call, in one line. */
   said: z.string().optional(),
   /** What the sub-agent that asks was started for; missing if Claude itself asks. */
   agent: z.string().optional(),

@@ -1,9 +1,9 @@
 /** What the tools answer about sessions and their worktrees when they list or manage them: see `results.ts`. */
 
 import { z } from 'zod';
-import { FILE_STATUSES } from './enums.ts';
+import { APPLY_MODES, FILE_STATUSES } from './enums.ts';
 import { LastAction } from './own-action.ts';
-import { compactStatus, costUnknown, explicitStatus } from './results.ts';
+import { checkAnswer, compactStatus, costUnknown, explicitStatus, work } from './results.ts';
 import { permissionMode } from './session-options.ts';
 
 /** A worktree, and how far its work has been applied. */
@@ -52,6 +52,69 @@ export const diskSessionShown = z.object({
 });
 export type DiskSessionShown = z.infer<typeof diskSessionShown>;
 
+/** A session in an answer about its work, or in one about several: see `claude_code_session`. */
+export const briefSession = z.object({
+  sessionId: sessionShown.shape.sessionId,
+  status: sessionShown.shape.status.optional(),
+  workspace: worktreeShown.optional().meta({ note: 'Its worktree.' }),
+  message: z.string().optional().meta({ note: 'With `sessionIds`: what was done, in words.' }),
+  requestId: z.string().optional().meta({ note: 'With `sessionIds`: the request that a person must allow first.' }),
+  isError: z.boolean().optional().meta({ note: 'With `sessionIds`: `true` if it failed for this session.' }),
+  error: z.string().optional().meta({ note: 'With `sessionIds`: why.' }),
+});
+export type BriefSession = z.infer<typeof briefSession>;
+
+/** One of the sessions of a comparison. */
+export const comparedSession = z.object({
+  sessionId: sessionShown.shape.sessionId,
+  status: sessionShown.shape.status.optional(),
+  model: sessionShown.shape.model,
+  claim: z.string().optional().meta({ note: 'For `compare`: the first line of what Claude says it did.' }),
+  workspace: checkAnswer.shape.workspace,
+  work: work.optional().meta({ note: 'For `compare`: the evidence, as in `result.work`.' }),
+  diff: z.string().optional().meta({ note: 'For `compare`: its unified diff, up to its share of `maxBytes`.' }),
+  diffBytes: z.number().optional().meta({ note: 'For `compare`: size of the whole diff, if it is cut.' }),
+  nextOffset: z.number().optional().meta({ note: 'For `compare`: where `diff` of that session continues.' }),
+  diffError: z.string().optional().meta({ note: 'For `compare`: why there is no diff.' }),
+});
+export type ComparedSession = z.infer<typeof comparedSession>;
+
+/** What an apply did. */
+export const appliedShown = z.object({
+  mode: z.enum(APPLY_MODES).meta({ note: 'As asked for.' }),
+  result: z
+    .enum(['fast-forward', 'merge-commit', 'squash-commit', 'patch'])
+    .optional()
+    .meta({ note: '`fast-forward`, `merge-commit`, `squash-commit` or `patch`.' }),
+  branch: z.string().optional().meta({ note: 'The branch that has the work now.' }),
+  checkout: z.string().optional().meta({ note: 'The checkout whose files were updated.' }),
+  before: z.string().optional().meta({ note: 'Commit of the base before.' }),
+  after: z.string().optional().meta({ note: 'Commit of the base now.' }),
+  committed: z
+    .string()
+    .optional()
+    .meta({ note: 'The commit that was made on the session’s branch, of uncommitted work.' }),
+  leftAlone: z.array(z.string()).optional().meta({ note: 'Other uncommitted changes in the checkout.' }),
+  remains: z
+    .object({
+      worktree: z.string().meta({ note: 'The session’s worktree.' }),
+      branch: z.string().meta({ note: 'Its branch.' }),
+      remove: z.string().meta({ note: 'How to remove both.' }),
+    })
+    .meta({ note: 'What is left of it.' }),
+  others: z
+    .array(
+      z.object({
+        sessionId: z.string(),
+        outcome: z.enum(['discarded', 'left']).meta({ note: '`discarded` or `left`.' }),
+        message: z.string().meta({ note: 'The same in words.' }),
+      }),
+    )
+    .optional()
+    .meta({ note: 'With `discardOthers`: what became of the other attempts.' }),
+});
+export type AppliedShown = z.infer<typeof appliedShown>;
+
 const fileChange = z.object({
   path: z.string().meta({ note: 'Relative to the root of the checkout.' }),
   oldPath: z.string().optional().meta({ note: 'For a renamed file.' }),
@@ -73,7 +136,7 @@ const diffPage = z.object({
 
 /** What `claude_code_session` answers. */
 export const sessionsAnswer = z.object({
-  sessions: z.array(z.union([sessionShown, diskSessionShown])).meta({
+  sessions: z.array(z.union([sessionShown, diskSessionShown, comparedSession, briefSession])).meta({
     note: 'The requested sessions, with the options they were started with, except those that can contain secrets (`env`, `mcpServers`, `settings`).',
   }),
   worktrees: z
@@ -91,6 +154,7 @@ export const sessionsAnswer = z.object({
   }),
   requestId: z.string().optional().meta({ note: 'The request that a person must allow first.' }),
   diff: diffPage.optional().meta({ note: 'For `diff`: one page of it.' }),
+  applied: appliedShown.optional().meta({ note: 'For `apply`: what it did; absent if there was nothing to apply.' }),
 });
 export type SessionsAnswer = z.infer<typeof sessionsAnswer>;
 

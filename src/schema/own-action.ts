@@ -3,6 +3,16 @@
 import { z } from 'zod';
 import { APPLY_MODES, RESTS_AS } from './enums.ts';
 
+/** What is removed with a worktree. */
+const discarded = {
+  /** The tip of the worktree's branch; undefined if it has none. */
+  commit: z.string().optional(),
+  /** A commit that only the worktree's HEAD holds. */
+  looseHead: z.string().optional(),
+  /** What cannot be committed and is moved aside. */
+  uncommitted: z.array(z.string()),
+};
+
 /** An action with everything that pins it down: what a person allowed is what happens, or they are asked again. */
 export const OwnAction = z.discriminatedUnion('action', [
   z.object({
@@ -14,15 +24,14 @@ export const OwnAction = z.discriminatedUnion('action', [
     commit: z.string(),
     /** Where the base was. */
     onto: z.string(),
+    /** Other attempts of the same start that are discarded afterwards. */
+    discardOthers: z.array(z.object({ sessionId: z.string(), ...discarded })).optional(),
   }),
   z.object({
     action: z.literal('discard'),
-    /** The tip of the worktree's branch; undefined if it has none. */
-    commit: z.string().optional(),
-    /** A commit that only the worktree's HEAD holds. */
-    looseHead: z.string().optional(),
-    /** What cannot be committed and is moved aside. */
-    uncommitted: z.array(z.string()),
+    ...discarded,
+    /** Its branch is deleted too; its last commit is kept for a while. */
+    deleteBranch: z.literal(true).optional(),
   }),
   z.object({
     action: z.literal('rewind'),

@@ -94,6 +94,8 @@ export const SessionRecord = z.object({
   /** As it was started, without values of `env`, `mcpServers` and `settings`. */
   options: sessionOptions,
   workspace: workspaceRecord,
+  /** The sessions of the same start, in order, if it is one of several attempts. */
+  attempts: z.array(z.string()).optional(),
   model: z.string().optional(),
   permissionMode: permissionMode.optional(),
   tools: z.array(z.string()).optional(),

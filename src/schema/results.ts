@@ -168,12 +168,15 @@ const decisionAids = {
   }),
   inputChars: z.number().optional().meta({ note: 'Full length in characters, if truncated.' }),
   cwd: z.string().optional().meta({ note: 'The directory of the session.' }),
-  said: z.string().optional().meta({ note: 'What Claude said last before it asked, in one line.' }),
+  said: z.string().optional().meta({ note: 'What Claude said about this call, in one line.' }),
   edit: editPlace.optional().meta({ note: 'For an edit: where in the file.' }),
   alwaysAllows: z.string().optional().meta({
     note: 'What `always` would allow, for this session only: harmless rules that Claude Code suggests, otherwise exactly this command.',
   }),
-  expiresAt: z.string().optional().meta({ note: 'When it is denied if unanswered.' }),
+  expiresAt: z
+    .string()
+    .optional()
+    .meta({ note: 'In `full` and `claude_get_status`: when it is denied if unanswered.' }),
   expiresInMs: z.number().optional().meta({ note: 'How long that is from now.' }),
   onExpiry: z.literal('deny').optional().meta({ note: '`deny`: what happens then.' }),
   askedPerson: z.literal(true).optional().meta({
@@ -192,7 +195,10 @@ export const action = z.object({
   title: z.string().optional().meta({ note: 'The question as Claude Code would put it.' }),
   description: z.string().optional().meta({ note: 'More about it, from Claude Code.' }),
   plan: z.string().optional().meta({ note: 'For a plan review: the plan.' }),
-  questions: z.unknown().optional().meta({ note: 'For a question: each with its text, header, and options.' }),
+  questions: z
+    .unknown()
+    .optional()
+    .meta({ note: 'In `full`, for a question: each with its text, header, and options, as in `input`.' }),
   decisionReason: z.string().optional().meta({ note: 'Why Claude Code asks.' }),
   blockedPath: z.string().optional().meta({ note: 'The path that made it ask.' }),
   toolUseID: z.string().meta({ note: 'Id of the tool call.' }),
@@ -200,14 +206,22 @@ export const action = z.object({
   asShown: z.literal(true).optional().meta({
     note: '`true` for an `apply`, `discard` or `rewind` that a person must allow: it can be allowed or denied as shown, not changed.',
   }),
-  suggestions: z
-    .array(z.unknown())
-    .optional()
-    .meta({ note: 'Lasting permissions that Claude Code suggests; what “always allow” would grant.' }),
-  createdAt: z.string().meta({ note: 'When it was created.' }),
+  suggestions: z.array(z.unknown()).optional().meta({
+    note: 'In `full`: lasting permissions that Claude Code suggests; `alwaysAllows` says what `always` grants.',
+  }),
+  createdAt: z.string().optional().meta({ note: 'In `full`: when it was created.' }),
   ...decisionAids,
 });
 export type Action = z.infer<typeof action>;
+
+/** A request that did not fit into an answer about several sessions. */
+const omittedAction = z.object({
+  requestId: action.shape.requestId,
+  toolName: action.shape.toolName,
+  omitted: z.literal(true).meta({
+    note: 'In an answer about several sessions: `true` if there was no room for it; check its session alone to see it.',
+  }),
+});
 
 export const event = z.object({
   id: z.number().meta({ note: 'Increases by one with each event of the session.' }),
@@ -317,13 +331,15 @@ export const checkAnswer = z.object({
   cursorResetTo: z.number().optional().meta({ note: 'Events before this one were dropped unread.' }),
   truncated: z.literal(true).optional().meta({ note: 'Whether something was truncated.' }),
   truncatedFields: z.array(z.string()).optional().meta({ note: 'What was truncated.' }),
-  actions: z.array(action).optional().meta({ note: 'One for each unanswered request.' }),
+  actions: z
+    .array(z.union([action, omittedAction]))
+    .optional()
+    .meta({ note: 'One for each unanswered request.' }),
   result: callResult.optional().meta({ note: 'At rest: how the last call ended.' }),
   toolCall: toolCall.optional().meta({ note: 'The tool call that `toolUseID` asked for.' }),
-  activity: z
-    .string()
-    .optional()
-    .meta({ note: 'One line on what was done since the prompt and what is happening now.' }),
+  activity: z.string().optional().meta({
+    note: 'One line on what was done since the prompt and what is happening now; in `minimal` not beside `actions`.',
+  }),
   backgroundTasks: z.number().optional().meta({ note: 'Tasks still running in the background, if any.' }),
   availableTools: z
     .array(z.object({ name: z.string(), category: z.string(), description: z.string().optional() }))
@@ -332,14 +348,32 @@ export const checkAnswer = z.object({
   cancelledAt: z.string().optional().meta({ note: 'When it was cancelled.' }),
   cancelledReason: z.string().optional().meta({ note: 'Why.' }),
   cancelledSource: z.string().optional().meta({ note: 'By whom: `caller`, `cleanup`, `shutdown`.' }),
-  lastEventId: z.number().optional().meta({ note: 'Id of the newest event.' }),
-  lastToolUseId: z.string().optional().meta({ note: 'Id of the newest tool call.' }),
+  lastEventId: z.number().optional().meta({ note: 'In `full`: id of the newest event.' }),
+  lastToolUseId: z.string().optional().meta({ note: 'In `full`: id of the newest tool call.' }),
   quietMs: z
     .number()
     .optional()
     .meta({ note: 'Milliseconds since the last output from Claude Code, once it has been silent for 30 s.' }),
 });
 export type CheckAnswer = z.infer<typeof checkAnswer>;
+
+/** One of several sessions in an answer: what a check of it answers, or why it cannot be checked. */
+export const checkedSession = checkAnswer.partial().extend({
+  sessionId: checkAnswer.shape.sessionId,
+  isError: z.literal(true).optional().meta({ note: '`true` for a session that is not known.' }),
+  error: z.string().optional().meta({ note: 'Why: `SESSION_NOT_FOUND`.' }),
+});
+export type CheckedSession = z.infer<typeof checkedSession>;
+
+/** What a start of several attempts answers: `sessionId` and `status` are those of the first. */
+export const attemptsAnswer = checkAnswer
+  .pick({ sessionId: true, status: true, effective: true, warnings: true })
+  .extend({
+    attempts: z.array(checkedSession).meta({
+      note: 'For a start with `attempts`: one for each, with its `sessionId`, `workspace` and `status`; after a wait, with the fields of a check.',
+    }),
+  });
+export type AttemptsAnswer = z.infer<typeof attemptsAnswer>;
 
 export const explicitStatus = z.enum(['running', 'waiting_for_input', 'completed', 'interrupted', 'error']);
 

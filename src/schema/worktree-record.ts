@@ -50,6 +50,8 @@ export type AppliedWork = z.infer<typeof appliedWork>;
 const discardJournal = z.object({
   operation: z.literal('discard'),
   deleteBranchAt: z.string().optional(),
+  /** The branch is deleted with commits of its own; another ref keeps them for a while. */
+  retireBranchAt: z.string().optional(),
   /** What is moved aside from the worktree rather than removed. */
   keep: z.array(z.string()).optional(),
   keptBranches: z.array(z.string()).optional(),

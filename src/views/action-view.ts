@@ -6,73 +6,100 @@ import { shownRequest } from '../engine/requests/shown-request.ts';
 import type { RequestRecord } from '../schema/events.ts';
 import type { Action, PendingInput } from '../schema/results.ts';
 
-/** How a request is shown: at what time, and whether in full. */
+/** How a request is shown: at what time, in full or not, and whether its fields may repeat each other. */
 export interface RequestViewOptions {
   now: number;
   whole: boolean;
+  /** Each thing once: the command, the path and the question stand in the input alone. */
+  once: boolean;
 }
 
 /** An unanswered request, as a caller sees it. */
 export function actionView(request: RequestRecord, options: RequestViewOptions): Action {
   const { ask, kind } = request;
   const { input, plan, fullChars } = shownRequest(request, options.whole);
+  const { once } = options;
   return {
     type: kind,
     requestId: request.id,
     toolName: ask.toolName,
-    input,
+    input: once ? withoutPlan(input, plan) : input,
     ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
-    summary: requestSummary(request),
-    ...(ask.title !== undefined && { title: ask.title }),
-    ...ownDescription(request),
+    summary: once ? briefSummary(request) : requestSummary(request),
+    ...ownTexts(request, once),
     ...(plan !== undefined && { plan }),
-    ...(kind === 'user_question' && { questions: input['questions'] }),
-    ...(ask.decisionReason !== undefined && { decisionReason: ask.decisionReason }),
-    ...(ask.blockedPath !== undefined && { blockedPath: ask.blockedPath }),
-    ...decisionAids(request, options.now),
+    ...(kind === 'user_question' && !once && { questions: input['questions'] }),
+    ...decisionAids(request, options),
     toolUseID: ask.toolUseId,
     ...(ask.agentId !== undefined && { agentID: ask.agentId }),
     ...(request.own && { asShown: true as const }),
-    ...(ask.suggestions && { suggestions: ask.suggestions }),
-    createdAt: new Date(request.createdAt).toISOString(),
+    ...(ask.suggestions && !once && { suggestions: ask.suggestions }),
+    ...(!once && { createdAt: new Date(request.createdAt).toISOString() }),
   };
 }
 
 /** The same for the explicit tools. The plan is shown wherever Claude Code put it, since someone has to judge it. */
 export function pendingInputView(request: RequestRecord, options: RequestViewOptions): PendingInput {
   const { input, plan, fullChars } = shownRequest(request, options.whole);
+  const { once } = options;
   return {
     inputId: request.id,
     type: request.kind,
     toolName: request.ask.toolName,
-    toolInput: input,
+    toolInput: once ? withoutPlan(input, plan) : input,
     ...(fullChars !== undefined && { inputTruncated: true, inputChars: fullChars }),
-    description: plan ?? requestSummary(request),
-    ...decisionAids(request, options.now),
+    description: plan ?? (once ? briefSummary(request) : requestSummary(request)),
+    ...decisionAids(request, options),
   };
 }
 
 type DecisionAids = Pick<Action, 'cwd' | 'said' | 'edit' | 'alwaysAllows' | 'expiresAt' | 'expiresInMs' | 'onExpiry'>;
 
-function decisionAids({ ask, cwd, said, edit, expiresAt }: RequestRecord, now: number): DecisionAids {
-  const alwaysAllows = describeOffer(alwaysOffer(ask));
+function decisionAids(
+  { ask, cwd, said, edit, expiresAt }: RequestRecord,
+  { now, once }: RequestViewOptions,
+): DecisionAids {
+  const alwaysAllows = describeOffer(alwaysOffer(ask), once ? ask.input['command'] : undefined);
   return {
     ...(cwd !== undefined && { cwd }),
     ...(said !== undefined && { said }),
     ...(edit && { edit }),
     ...(alwaysAllows !== undefined && { alwaysAllows }),
     ...(expiresAt !== undefined && {
-      expiresAt: new Date(expiresAt).toISOString(),
+      ...(!once && { expiresAt: new Date(expiresAt).toISOString() }),
       expiresInMs: Math.max(0, expiresAt - now),
       onExpiry: 'deny' as const,
     }),
   };
 }
 
-/** Claude Code often repeats the command or its description here. */
-function ownDescription({ ask: { description, input } }: RequestRecord): Pick<Action, 'description'> {
-  return description === undefined || textsIn(input).includes(description) ? {} : { description };
+/** The plan stands beside the input; an answer that sends this input back has not changed it. */
+function withoutPlan(input: Record<string, unknown>, plan: string | undefined): Record<string, unknown> {
+  if (plan === undefined || input['plan'] !== plan) return input;
+  const { plan: _, ...rest } = input;
+  return rest;
 }
+
+/** Claude Code often repeats the command, its description or the path here. */
+function ownTexts({ ask }: RequestRecord, once: boolean): OwnTexts {
+  const { title, description, decisionReason, blockedPath } = ask;
+  const texts = textsIn(ask.input).filter((text) => text !== '');
+  const repeats = (text: string): boolean => texts.some((part) => text.includes(part) || part.includes(text));
+  const shown = Object.entries({ title, description, decisionReason, blockedPath }).filter(
+    ([name, text]) =>
+      text !== undefined && !(once && repeats(text)) && !(name === 'description' && texts.includes(text)),
+  );
+  return Object.fromEntries(shown);
+}
+
+type OwnTexts = Partial<Pick<Action, 'title' | 'description' | 'decisionReason' | 'blockedPath'>>;
+
+function briefSummary({ kind, ask }: RequestRecord): string {
+  if (kind === 'user_question') return 'Claude asks a question';
+  return kind === 'plan_review' ? PLAN_SUMMARY : `Claude asks to use ${ask.toolName}`;
+}
+
+const PLAN_SUMMARY = 'Claude asks to leave plan mode and start the work';
 
 /** Whether a person has a form for it open: the caller may leave it to them. */
 export function askedPerson(reading: SessionReading, { id }: RequestRecord): { askedPerson?: true } {
@@ -81,7 +108,7 @@ export function askedPerson(reading: SessionReading, { id }: RequestRecord): { a
 
 export function requestSummary({ ask, kind }: Pick<RequestRecord, 'ask' | 'kind'>): string {
   if (kind === 'user_question') return questionTexts(ask.input).join(' | ') || 'Claude asks a question';
-  if (kind === 'plan_review') return 'Claude asks to leave plan mode and start the work';
+  if (kind === 'plan_review') return PLAN_SUMMARY;
   const what = summarizeTool(ask.toolName, ask.input);
   return what === '' ? ask.toolName : `${ask.toolName}: ${what}`;
 }
@@ -112,7 +139,10 @@ export function describeInForm(offer: AlwaysOffer): string | undefined {
   );
 }
 
-export function describeOffer(offer: AlwaysOffer): string | undefined {
+/** `command`: where it stands beside this line, a rule for exactly that command need not repeat it. */
+export function describeOffer(offer: AlwaysOffer, command?: unknown): string | undefined {
+  const isExact = offer.kind === 'rules' && offer.rules.every((update) => update.rules.every(isFor(command)));
+  if (isExact) return EXACT;
   return describe(offer, (rules) => `${rules.flatMap(ruleNames).join(', ')} (this session only)`);
 }
 
@@ -125,6 +155,10 @@ function describe(offer: AlwaysOffer, rulesText: (rules: readonly LastingRule[])
     case 'nothing':
       return undefined;
   }
+}
+
+function isFor(command: unknown): (rule: LastingRule['rules'][number]) => boolean {
+  return ({ ruleContent }) => ruleContent !== undefined && ruleContent === command;
 }
 
 function ruleNames({ rules }: LastingRule): string[] {

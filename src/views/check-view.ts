@@ -3,8 +3,8 @@ import { QUIET_AFTER_MS } from '../engine/session/session-record.ts';
 import { isAtRest } from '../engine/conversation/state.ts';
 import { shortenTexts } from '../engine/conversation/shortening.ts';
 import type { ResponseMode, WorkDetail } from '../schema/enums.ts';
-import type { SessionEvent } from '../schema/events.ts';
-import type { CheckAnswer, EventView } from '../schema/results.ts';
+import type { RequestRecord, SessionEvent } from '../schema/events.ts';
+import type { Action, CheckAnswer, EventView } from '../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { minimalEvent } from './event-view.ts';
 import { fullEvent } from './full-event.ts';
@@ -31,11 +31,34 @@ export interface CheckViewOptions {
   resultOffset: number;
   /** A tool call to show whole. */
   toolUseID: string | undefined;
+  /** Requests that are only named. */
+  omitted?: ReadonlySet<string>;
 }
 
 /** Room that status, counters and the envelope may take. */
 const OVERHEAD_BYTES = 1_200;
 const MIN_EVENT_TEXT = 200;
+
+/** Room for the fields of one of several sessions that are always there. */
+const ENTRY_BYTES = 300;
+
+/**
+ * What it returns about several sessions, which share `maxBytes`. Requests come first, the oldest whole: one that is
+ * shown in part cannot be decided.
+ */
+export function checkViews(readings: readonly SessionReading[], options: CheckViewOptions): CheckAnswer[] {
+  const open = readings.flatMap((reading) => reading.requests.map((request) => ({ reading, request })));
+  let room = options.maxBytes - readings.length * ENTRY_BYTES;
+  const omitted = new Set<string>();
+  for (const { reading, request } of open.sort((a, b) => a.request.createdAt - b.request.createdAt)) {
+    if (!options.includeActions) break;
+    const size = byteLength(shownAction(reading, request, options));
+    if (omitted.size > 0 || size > room) omitted.add(request.id);
+    else room -= size;
+  }
+  const maxBytes = Math.max(0, room) / readings.length + ENTRY_BYTES;
+  return readings.map((reading) => checkView(reading, { ...options, maxBytes, omitted }));
+}
 
 /** What `claude_code_check` returns. Everything truncated is listed in `truncatedFields`. */
 export function checkView(reading: SessionReading, options: CheckViewOptions): CheckAnswer {
@@ -43,7 +66,7 @@ export function checkView(reading: SessionReading, options: CheckViewOptions): C
   const truncated = new Set<string>();
   const view: Omit<CheckAnswer, 'nextCursor'> = {
     sessionId: record.id,
-    ...statusFields(reading),
+    ...statusFields(reading, options),
     ...(options.includeActions && actionFields(reading, options, truncated)),
     ...(options.includeResult && resultFields(reading, options, truncated)),
     ...(options.toolUseID !== undefined && toolCallFields(reading, options.toolUseID, options, truncated)),
@@ -59,14 +82,18 @@ export function checkView(reading: SessionReading, options: CheckViewOptions): C
 
 type Fields<Name extends keyof CheckAnswer> = Pick<CheckAnswer, Name>;
 
-function statusFields({ record, log }: SessionReading): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
+function statusFields(
+  { record, log, requests }: SessionReading,
+  { mode, includeActions }: CheckViewOptions,
+): Omit<CheckAnswer, 'sessionId' | 'nextCursor'> {
   const status = compactStatus(record);
   const { state, cancellation, backgroundTasks, quietMs, activity, lastAction, lastToolUseId } = record;
   return {
     status,
     ...(status === 'running' && { pollInterval: 3000 }),
     ...(status === 'waiting_permission' && { pollInterval: 1000 }),
-    activity,
+    // The requests say it too, and more.
+    ...((mode === 'full' || !includeActions || requests.length === 0) && { activity }),
     ...(lastAction && { lastAction }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
     ...(!isAtRest(state) && quietMs >= QUIET_AFTER_MS && { quietMs }),
@@ -75,25 +102,30 @@ function statusFields({ record, log }: SessionReading): Omit<CheckAnswer, 'sessi
       cancelledReason: cancellation.reason,
       cancelledSource: cancellation.source,
     }),
-    lastEventId: log.nextId - 1,
-    ...(lastToolUseId !== undefined && { lastToolUseId }),
+    ...(mode === 'full' && { lastEventId: log.nextId - 1, ...(lastToolUseId !== undefined && { lastToolUseId }) }),
   };
 }
 
 /** Not limited by `maxBytes`: what someone is asked to approve has its own, larger limit. */
 function actionFields(
   reading: SessionReading,
-  { mode }: CheckViewOptions,
+  options: CheckViewOptions,
   truncated: Set<string>,
 ): Partial<Fields<'actions'>> {
-  const { requests, now } = reading;
+  const { requests } = reading;
   if (requests.length === 0) return {};
-  const actions = requests.map((request) => ({
-    ...actionView(request, { now, whole: mode === 'full' }),
-    ...askedPerson(reading, request),
-  }));
-  if (actions.some(({ inputTruncated }) => inputTruncated)) truncated.add('actions');
+  const actions = requests.map((request) => {
+    const isOmitted = options.omitted?.has(request.id) === true;
+    const shown = isOmitted ? undefined : shownAction(reading, request, options);
+    if (!shown || shown.inputTruncated) truncated.add('actions');
+    return shown ?? { requestId: request.id, toolName: request.ask.toolName, omitted: true as const };
+  });
   return { actions };
+}
+
+function shownAction(reading: SessionReading, request: RequestRecord, { mode }: CheckViewOptions): Action {
+  const options = { now: reading.now, whole: mode === 'full', once: mode === 'minimal' };
+  return { ...actionView(request, options), ...askedPerson(reading, request) };
 }
 
 function resultFields(

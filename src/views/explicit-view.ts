@@ -8,7 +8,7 @@ import type { ListedSession } from '../engine/session/session-listing.ts';
 import type { StatusSpan } from '../schema/enums.ts';
 import type { ListedSessionShown } from '../schema/listed-sessions.ts';
 import type { SessionRecord } from '../schema/records.ts';
-import type { StatusAnswer, ToolUseEvent } from '../schema/results.ts';
+import type { Problem, StatusAnswer, ToolUseEvent } from '../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
 import { explicitStatus } from './status.ts';
 
@@ -20,30 +20,47 @@ export interface StatusViewOptions {
   turn: StatusSpan;
   /** A request to show to its last character. */
   wholeInputId?: string | undefined;
+  /** No field repeats another, as in the answers of calls that waited. */
+  once: boolean;
 }
 
 /** What `claude_get_status` answers. */
 export function explicitStatusView(reading: SessionReading, options: StatusViewOptions): StatusAnswer {
   const { record, now, requests } = reading;
   const { totals } = record;
-  const work = isAtRest(record.state) ? record.work : undefined;
+  const { once } = options;
   const all = options.turn === 'all';
+  const ended = outcome(record);
+  const work = isAtRest(record.state) ? record.work : undefined;
+  const output = recentOutput(reading, options.outputLines, all ? 0 : record.lastMessageAt);
   return {
     sessionId: record.id,
     status: explicitStatus(record),
     ...(work?.attention && { attention: work.attention }),
-    ...outcome(record),
+    ...ended,
     ...(work && { work }),
-    recentOutput: recentOutput(reading, options.outputLines, all ? 0 : record.lastMessageAt),
-    pendingInputs: requests.map((request) => ({
-      ...pendingInputView(request, { now, whole: request.id === options.wholeInputId }),
-      ...askedPerson(reading, request),
-    })),
-    toolUseEvents: toolUseEvents(reading.toolUses(all ? 'all' : 'message')),
+    recentOutput: once ? withoutResult(output, ended.result) : output,
+    pendingInputs: requests.map((request) => {
+      const { said, ...view } = pendingInputView(request, { now, whole: request.id === options.wholeInputId, once });
+      const isOutput = once && said !== undefined && output.includes(said);
+      return { ...view, ...(said !== undefined && !isOutput && { said }), ...askedPerson(reading, request) };
+    }),
+    toolUseEvents: toolUseEvents(
+      reading.toolUses(all ? 'all' : 'message'),
+      once ? { problems: work?.problems ?? [] } : undefined,
+    ),
     ...(totals.costKnown && { costUsd: roundUsd(totals.costUsd) }),
     ...(totals.costUnknown && { costUnknown: true }),
     turnCount: totals.turns,
   };
+}
+
+/** Claude's last words are the result. */
+function withoutResult(output: readonly string[], result: string | undefined): string[] {
+  const lines = result?.trimEnd().split('\n') ?? [];
+  const last = output.slice(Math.max(0, output.length - lines.length));
+  const isResult = last.length > 0 && last.join('\n') === lines.slice(-last.length).join('\n');
+  return isResult ? output.slice(0, output.length - last.length) : [...output];
 }
 
 function outcome({ turn, state, cancellation }: SessionRecord): Pick<StatusAnswer, 'result' | 'error'> {
@@ -52,16 +69,21 @@ function outcome({ turn, state, cancellation }: SessionRecord): Pick<StatusAnswe
   return turn.isError ? { error: turn.text } : { result: turn.text };
 }
 
-/** The newest, and anything still running or waiting. */
-function toolUseEvents(uses: readonly ToolUse[]): ToolUseEvent[] {
+/** The newest, and anything still running or waiting. `besides`: what stands beside them and is not repeated. */
+function toolUseEvents(
+  uses: readonly ToolUse[],
+  besides: { readonly problems: readonly Problem[] } | undefined,
+): ToolUseEvent[] {
+  const told = new Set(besides?.problems.map((problem) => problem.tail));
   return uses
     .filter(({ status }, index) => !isOver(status) || index >= uses.length - MAX_TOOL_USES)
     .map(({ toolName, status, summary, inputChanged, tail, deniedBy, requestId }) => ({
       toolName,
       status,
-      ...(summary !== '' && { input: summary }),
+      // The request itself has the input, the report of problems the output.
+      ...(summary !== '' && !(besides && requestId !== undefined) && { input: summary }),
       ...(inputChanged && { inputChanged }),
-      ...(tail !== undefined && tail !== '' && { error: tail }),
+      ...(tail !== undefined && tail !== '' && !told.has(tail) && { error: tail }),
       ...(deniedBy !== undefined && { deniedBy }),
       ...(requestId !== undefined && { inputId: requestId }),
     }));

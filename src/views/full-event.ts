@@ -43,7 +43,7 @@ function ownData(body: EventBody, context: FullEventContext): unknown {
 
 function requestData(request: RequestRecord, { reading, shows }: FullEventContext): unknown {
   const isShown = shows.actions && reading.requests.some(({ id }) => id === request.id);
-  return isShown ? shortRequest(request) : actionView(request, { now: reading.now, whole: true });
+  return isShown ? shortRequest(request) : actionView(request, { now: reading.now, whole: true, once: false });
 }
 
 /** A tool result comes as text and again in fields: what the text contains is omitted from the fields. */

@@ -1,11 +1,19 @@
+import { describeDiscard, type AppliedWork } from '../engine/session/work-words.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
 import { classOf } from '../driver/options-table.ts';
 import { oneLine } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
 import type { DiskSession } from '../engine/ports.ts';
 import type { ListedWorktree } from '../engine/session/session-worktrees.ts';
-import type { DiskSessionShown, SessionShown, WorktreeShown } from '../schema/listed-sessions.ts';
+import type {
+  AppliedShown,
+  ComparedSession,
+  DiskSessionShown,
+  SessionShown,
+  WorktreeShown,
+} from '../schema/listed-sessions.ts';
 import type { SessionRecord } from '../schema/records.ts';
-import type { CheckAnswer } from '../schema/results.ts';
+import type { CheckAnswer, Work } from '../schema/results.ts';
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 import { compactStatus } from './status.ts';
 
@@ -88,7 +96,7 @@ function isTaken({ dirty, unmergedCommits, looseHead, unreadable }: ListedWorktr
 const RULES_CHARS = 300;
 
 /** One line on what a session actually runs under, for a caller that relied on defaults. */
-export function effectiveLine({ options, permissionMode }: SessionRecord): string {
+export function effectiveLine({ options, permissionMode }: Pick<SessionRecord, 'options' | 'permissionMode'>): string {
   const { cwd, allowedTools = [], disallowedTools = [] } = options;
   return [
     `permissionMode ${permissionMode ?? 'default'}`,
@@ -96,4 +104,62 @@ export function effectiveLine({ options, permissionMode }: SessionRecord): strin
     ...(allowedTools.length === 0 ? [] : [`allowed ${oneLine(allowedTools.join(', '), RULES_CHARS)}`]),
     ...(disallowedTools.length === 0 ? [] : [`disallowed ${oneLine(disallowedTools.join(', '), RULES_CHARS)}`]),
   ].join('; ');
+}
+
+const MAX_LEFT_ALONE = 10;
+
+const CLAIM_CHARS = 300;
+
+/** One of the sessions of a comparison. The diff stands in one place, though the evidence may have a small one too. */
+export function comparedSession(
+  sessionId: string,
+  record: SessionRecord | undefined,
+  page: {
+    readonly diff: string;
+    readonly totalBytes?: number;
+    readonly nextOffset?: number;
+    readonly diffError?: string;
+  },
+): ComparedSession {
+  const { diff, totalBytes, nextOffset, diffError } = page;
+  const { diff: _, ...work }: Work & { diff?: unknown } = record?.work ?? {};
+  const claim = record && isAtRest(record.state) ? record.turn?.text.trim().split('\n', 1)[0] : undefined;
+  return {
+    sessionId,
+    ...(record && { status: compactStatus(record), ...startedWorkspace(record) }),
+    ...(record?.model !== undefined && { model: record.model }),
+    ...(claim !== undefined && { claim: oneLine(claim, CLAIM_CHARS) }),
+    ...(record?.work && { work }),
+    diff,
+    ...(nextOffset !== undefined && { diffBytes: totalBytes, nextOffset }),
+    ...(diffError !== undefined && { diffError }),
+  };
+}
+
+/** Undefined if there was nothing to apply. */
+export function appliedView(outcome: AppliedWork): AppliedShown | undefined {
+  if (outcome.outcome === 'nothing-to-apply') return undefined;
+  const { mode, branch, checkout, commit, detail, record, others } = outcome;
+  return {
+    mode,
+    ...(detail && { result: detail.how }),
+    ...(branch !== undefined && { branch }),
+    ...(checkout !== undefined && { checkout }),
+    ...(detail && { before: detail.before }),
+    ...(commit !== undefined && { after: commit }),
+    ...(detail?.committedNow && { committed: detail.work }),
+    ...(detail && detail.leftAlone.length > 0 && { leftAlone: detail.leftAlone.slice(0, MAX_LEFT_ALONE) }),
+    remains: {
+      worktree: record.path,
+      branch: record.branch.replace('refs/heads/', ''),
+      remove: `claude_code_session {action: "discard", sessionId: "${record.sessionId}"}`,
+    },
+    ...(others && {
+      others: others.map((other) =>
+        'left' in other
+          ? { sessionId: other.sessionId, outcome: 'left' as const, message: other.left }
+          : { sessionId: other.sessionId, outcome: 'discarded' as const, message: describeDiscard(other.discarded) },
+      ),
+    }),
+  };
 }

@@ -78,8 +78,19 @@ const NOTES: Record<string, ToolNote> = {
   Write: { category: 'files', description: 'writes a file' },
 };
 
-/** Known before any session has started. */
-export const USUAL_TOOLS: readonly string[] = Object.keys(NOTES);
+/** Those that rules are written for; a list of all of them would cost every caller hundreds of bytes. */
+export const TOOLS_FOR_RULES: readonly string[] = [
+  'Bash',
+  'Read',
+  'Edit',
+  'Write',
+  'NotebookEdit',
+  'Glob',
+  'Grep',
+  'WebFetch',
+  'WebSearch',
+  'Agent',
+];
 
 export function describeTools(names: readonly string[]): { name: string; category: string; description?: string }[] {
   return names.map((name) => {

@@ -7,6 +7,7 @@ import {
   applyWork,
   planApply,
   settleApply,
+  uncommittedInOrigin,
   type ApplyOptions,
   type ApplyOutcome,
   type ApprovedApply,
@@ -29,7 +30,10 @@ import {
   discardApproved,
   discardWork,
   planDiscard,
+  retiredDir,
+  sweepRetired,
   type ApprovedDiscard,
+  type DiscardOptions,
   type DiscardOutcome,
   type PlannedDiscard,
 } from './worktree/discard.ts';
@@ -121,6 +125,8 @@ export interface Workspace {
     calls: readonly ToolCall[],
     cursor?: DiffCursor,
   ): Promise<DiffPage & { readonly cursor: DiffCursor }>;
+  /** Files with uncommitted changes in the checkout that a worktree was made from. */
+  uncommittedInOrigin(): Promise<readonly string[]>;
   apply(options: ApplyOptions): Promise<ApplyOutcome>;
   /** Commits the work and shows what `applyApproved` would do with it; `commit`: with this one instead. */
   planApply(
@@ -136,7 +142,7 @@ export interface Workspace {
   discardApproved(approved: ApprovedDiscard): Promise<DiscardOutcome | 'moved'>;
   /** Refuses what `discard` without force would refuse. */
   checkDiscardable(): Promise<void>;
-  discard(options?: { readonly force?: boolean }): Promise<DiscardOutcome>;
+  discard(options?: DiscardOptions): Promise<DiscardOutcome>;
   /** Frees what only this server needs; never the worktree. */
   close(): Promise<void>;
 }
@@ -152,8 +158,8 @@ export class Workspaces {
     this.#exclusively = exclusively(options.lock);
   }
 
-  /** Removes the snapshots of sessions that nobody has continued for long. */
-  async sweepSnapshots(): Promise<void> {
+  /** Removes the snapshots of sessions that nobody has continued for long, and commits of branches deleted long ago. */
+  async sweep(): Promise<void> {
     const { snapshotsDir, retainMs: olderThanMs = 30 * DAY_MS } = this.#options;
     this.#sweptAt = Date.now();
     for (const name of await readdir(snapshotsDir).catch(() => [])) {
@@ -161,6 +167,8 @@ export class Workspaces {
       const { mtimeMs } = await lstat(directory);
       if (Date.now() - mtimeMs > olderThanMs) await rm(directory, { recursive: true, force: true });
     }
+    if (await lstat(retiredDir(this.#options)).catch(() => undefined))
+      await sweepRetired(await this.host(), olderThanMs);
   }
 
   git(): Promise<GitHost | undefined> {
@@ -180,7 +188,7 @@ export class Workspaces {
     if (!git || !found) return this.#withoutPlans(directoryWithoutGit(cwd));
     const scratch = path.join(this.#options.snapshotsDir, sessionId);
     await mkdir(scratch, { recursive: true, mode: 0o700 });
-    if (Date.now() - this.#sweptAt > DAY_MS) await this.sweepSnapshots();
+    if (Date.now() - this.#sweptAt > DAY_MS) await this.sweep();
     const kept = await loadStart(scratch, found.workTree);
     const { pinned, begun } = kept ?? (await beginIn(git, found, scratch));
     const start: Snapshot = { ...begun, head: begun.head, branch: begun.branch, logged: begun.logged };
@@ -236,8 +244,9 @@ export class Workspaces {
     );
   }
 
-  async worktrees(): Promise<WorktreeState[]> {
-    return (await listWorktrees(await this.host())).filter((listed) => 'sessionId' in listed);
+  /** All of them, or that of one session. */
+  async worktrees(sessionId?: string): Promise<WorktreeState[]> {
+    return (await listWorktrees(await this.host(), sessionId)).filter((listed) => 'sessionId' in listed);
   }
 
   /** A worktree created earlier, perhaps by another process. */
@@ -311,6 +320,7 @@ function worktreeOf(host: WorktreeHost, first: WorktreeRecord, notes: readonly s
     },
     notes,
     ...(sandbox && { sandbox }),
+    uncommittedInOrigin: async () => uncommittedInOrigin(host, await current()),
     apply: (options) => withRecord(host, id, (record) => applyWork(host, record, options)),
     async planApply(options, page) {
       const planned = await withRecord(host, id, (record) => planApply(host, record, options));
@@ -390,6 +400,7 @@ function withoutWorktree(action: 'apply' | 'discard'): () => Promise<never> {
 }
 
 const WITHOUT_WORKTREE = {
+  uncommittedInOrigin: async () => [],
   apply: withoutWorktree('apply'),
   planApply: withoutWorktree('apply'),
   applyApproved: withoutWorktree('apply'),

@@ -79,14 +79,14 @@ describe('the README’s first task', () => {
       );
     const real = await h.ok('claude_code', { prompt: 'Fix the failing test.', cwd: h.project, waitMs: 45_000 });
     const shown = JSON.parse(answers.find(({ json }) => json.includes('waiting_permission'))!.json);
-    const steady = (line: string): string => line.replaceAll(`${h.project}/`, '').replace(/\$[\d.]+/, '$…');
-    expect(steady(shown.activity)).toBe(steady(real.activity));
+    // Neither has what the other lacks: the README shows every field of a real answer.
+    const namesOf = (value: object): string[] =>
+      Object.keys(value)
+        .filter((name) => name !== 'effective')
+        .sort();
+    expect(namesOf(real)).toEqual(namesOf(shown));
+    expect(namesOf(real.actions[0])).toEqual(namesOf(shown.actions[0]));
     const { type, toolName, summary } = real.actions[0];
-    const [action] = shown.actions;
-    expect({ type: action.type, toolName: action.toolName, summary: action.summary }).toEqual({
-      type,
-      toolName,
-      summary: steady(summary),
-    });
+    expect(shown.actions[0]).toMatchObject({ type, toolName, summary });
   });
 });

@@ -25,7 +25,10 @@ const TOOLS: Readonly<Record<Toolset, Readonly<Record<string, object>>>> = {
   },
 };
 
-const SIZES: Readonly<Record<Toolset, number>> = { compact: 7_500, explicit: 3_600 };
+/** Those that callers write rules for. */
+const TEN_TOOLS = 'Bash Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Agent'.split(' ');
+
+const SIZES: Readonly<Record<Toolset, number>> = { compact: 7_500, explicit: 3_900 };
 
 async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;
@@ -72,15 +75,16 @@ verifies(
     h.model.on('hello').always(text('hi'));
     expect((await listed(h)).map(({ name }) => name)).toEqual(Object.keys(TOOLS.compact));
     const before = await startDescription(h);
-    for (const name of ['Bash', 'Read', 'Edit', 'Write', 'Grep', 'WebFetch', 'Agent']) expect(before).toContain(name);
+    expect(before).toContain(TEN_TOOLS.join(', '));
     expect(announced).toBe(0);
 
     const { sessionId } = await h.ok('claude_code', { prompt: 'hello', waitMs: 40_000 });
     await eventually(() => announced > 0, { what: 'tools/list_changed is announced' });
     const { availableTools } = await check(h, { action: 'poll', sessionId, includeTools: true });
     const after = await startDescription(h);
-    for (const { name } of availableTools) expect(after).toContain(name);
-    expect(after).not.toBe(before);
+    const names: string[] = availableTools.map(({ name }: { name: string }) => name);
+    const named = TEN_TOOLS.filter((name) => names.includes(name));
+    expect(after).toContain(`${named.join(', ')} and ${String(names.length - named.length)} more`);
     for (const { category } of availableTools) expect(category).toEqual(expect.any(String));
     expect(await sizeOfList(h)).toBeLessThanOrEqual(SIZES.compact);
 

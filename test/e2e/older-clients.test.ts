@@ -22,6 +22,8 @@ const FAILING: Readonly<Record<Toolset, (id: string) => readonly [tool: string, 
   ],
 };
 
+const SENDS = new Set(['claude_code_reply', 'claude_send_message']);
+
 const STATUSES = {
   compact: { atWork: 'running', atRest: 'idle' },
   explicit: { atWork: 'running', atRest: 'completed' },
@@ -40,7 +42,8 @@ describe.each(TOOLSETS)('%s', (toolset) => {
       for (const [name, args] of FAILING[toolset](sessionId))
         expect((await h.call(name, args)).data, `${name} ${JSON.stringify(args)}`).toMatchObject({
           isError: true,
-          status,
+          // A client that looks at `status` alone must not take the last answer for one to a refused message.
+          ...(SENDS.has(name) ? { status: 'error', sessionStatus: status } : { status }),
           error: expect.stringMatching(/^Error \[[A-Z_]+\]: /),
         });
     };

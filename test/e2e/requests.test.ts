@@ -34,7 +34,7 @@ verifies(['request.permission', 'wait.until-request'], async (variant) => {
       type: 'permission',
       toolName: 'Bash',
       input: expect.objectContaining({ command: 'touch made.txt' }),
-      shown: 'Bash: touch made.txt',
+      shown: variant.toolset === 'compact' ? 'Claude asks to use Bash' : 'Bash: touch made.txt',
       expiresAt: expect.any(String),
     },
   ]);
@@ -55,7 +55,14 @@ verifies(['check.poll-interval', 'request.events'], async (variant) => {
   h.model.on('make a file').reply(touch('made.txt'), text('made it'));
   const { sessionId, from, state: waiting } = await turn(h, 'make a file');
   expect(waiting).toMatchObject({ status: 'waiting_permission', pollInterval: 1000 });
-  const [action] = waiting.actions;
+  const inFull = await check(h, { action: 'poll', sessionId, responseMode: 'full' });
+  const [action] = inFull.actions;
+  expect(action).toMatchObject({
+    ...waiting.actions[0],
+    alwaysAllows: 'Bash(touch made.txt) (this session only)',
+    expiresInMs: expect.any(Number),
+    summary: 'Bash: touch made.txt',
+  });
   expect(action).toMatchObject({ toolUseID: expect.any(String), suggestions: expect.any(Array) });
   expect(Date.parse(action.expiresAt) - Date.parse(action.createdAt)).toBe(60_000);
 

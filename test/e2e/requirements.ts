@@ -10,7 +10,7 @@ export const { requirements, verifies } = defineRequirements({
     // ── the tools ──────────────────────────────────────────────────────────────────────────────────────────────────
     'tools.few': 'there are four tools, or six with one verb each, and none changes the server’s own rules',
     'tools.described': 'every tool has a title, a description, an output schema and all four annotations',
-    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 3,600',
+    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 3,900',
     'errors.as-results':
       'a bad argument, an unknown session or an unknown tool is a tool result with "Error [CODE]: …"',
     'errors.unknown-parameter':
@@ -68,6 +68,8 @@ export const { requirements, verifies } = defineRequirements({
       'false claims are contradicted before the claim: a commit that failed, tests that never ran, a test that was changed instead',
     'caller.evidence':
       'at rest, the answer lists the tool calls that failed or were denied, and by whom, whatever Claude claims',
+    'caller.each-thing-once':
+      'no answer of a call that waited repeats a question, a command, what Claude said or what failed',
     'caller.input-changed':
       'input changed by updatedInput is reported in the activity and event, or in the tool uses, and in the audit log',
     'caller.decision-aids':

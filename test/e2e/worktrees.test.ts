@@ -247,7 +247,7 @@ describe.each(ERAS)('with APPROVALS=human, in a %s client', (era) => {
       writeFileSync(join(workspace.path, 'later.txt'), 'z\n');
     });
     expect(applied).toMatchObject({ action: 'apply', outcome: 'applied' });
-    expect(applied.message).toMatch(/Applied \(merge\).* Later work stays in the worktree .*: b\.txt, later\.txt\.$/);
+    expect(applied.message).toMatch(/Applied \(merge\).* Later work stays in the worktree .*: b\.txt, later\.txt\. /);
     expect(git('rev-parse', 'HEAD')).toBe(shown);
     expect(readFileSync(join(h.project, 'b.txt'), 'utf8')).toBe('x\n');
     expect(existsSync(join(h.project, 'later.txt'))).toBe(false);

@@ -132,10 +132,14 @@ export class SessionSteps {
     return this.#waitFor(sessionId, isAtRest, LONG_WATCH_MS, { what: 'the session is at rest', ...wait });
   }
 
+  /** With all that is known of it, unless it has been settled since. */
   async waitForRequest(sessionId: string, wait: Wait = {}): Promise<Json> {
     const isOpen = (state: Json): boolean => this.dialect.openRequests(state).length > 0;
     const state = await this.#waitFor(sessionId, isOpen, LONG_WATCH_MS, { what: 'a request is open', ...wait });
-    return this.dialect.openRequests(state)[0];
+    const [request] = this.dialect.openRequests(state);
+    const { id } = this.dialect.requestView(request);
+    const inFull = this.dialect.openRequests(await this.#ok(...this.dialect.lookInFull(sessionId)));
+    return inFull.find((one) => this.dialect.requestView(one).id === id) ?? request;
   }
 
   async allow(sessionId: string, { requestId, ...details }: Allowance = {}): Promise<Json> {

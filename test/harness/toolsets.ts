@@ -81,6 +81,8 @@ export interface Dialect {
   interrupt(sessionId: string): ToolCall;
   /** Returns at once. */
   look(sessionId: string): ToolCall;
+  /** With the fields of requests that a caller is spared. */
+  lookInFull(sessionId: string): ToolCall;
   /** Returns when there is something to report, or after `waitMs`. */
   watch(sessionId: string, waitMs: number): ToolCall;
   allow(sessionId: string, requestId: string, allowance?: Omit<Allowance, 'requestId'>): ToolCall;
@@ -112,6 +114,10 @@ const compact: Dialect = {
   interrupt: (sessionId) => ['claude_code_session', { action: 'interrupt', sessionId }],
   look: (sessionId) => ['claude_code_check', { action: 'poll', sessionId }],
   watch: (sessionId, waitMs) => ['claude_code_check', { action: 'wait', sessionId, waitMs }],
+  lookInFull: (sessionId) => [
+    'claude_code_check',
+    { action: 'poll', sessionId, responseMode: 'full', includeEvents: false },
+  ],
   allow: (sessionId, requestId, permissionOptions = {}) => [
     'claude_code_check',
     { action: 'respond_permission', sessionId, requestId, decision: 'allow', permissionOptions },
@@ -137,13 +143,13 @@ const compact: Dialect = {
     costUsd: result?.sessionTotalCostUsd,
   }),
   openRequests: ({ actions = [] }) => actions,
-  requestView: ({ requestId, type, toolName, input, plan, summary, expiresAt }) => ({
+  requestView: ({ requestId, type, toolName, input, plan, summary, expiresInMs }) => ({
     id: requestId,
     type,
     toolName,
     input,
     shown: plan ?? summary,
-    expiresAt,
+    expiresAt: expiresInMs === undefined ? undefined : new Date(Date.now() + Number(expiresInMs)).toISOString(),
   }),
 };
 
@@ -157,6 +163,7 @@ const explicit: Dialect = {
   resume: (sessionId, message) => ['claude_send_message', { sessionId, message }],
   interrupt: (sessionId) => ['claude_interrupt', { sessionId }],
   look: (sessionId) => ['claude_get_status', { sessionId }],
+  lookInFull: (sessionId) => ['claude_get_status', { sessionId }],
   watch: (sessionId, waitMs) => ['claude_get_status', { sessionId, waitMs }],
   allow: (sessionId, inputId, details = {}) => [
     'claude_respond',

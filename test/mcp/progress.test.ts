@@ -70,7 +70,7 @@ function progressOf({ clock, session }: WorkingSession): { lines: string[]; stop
     activity: () => activityLine(session),
     watch: (_id: string, listener: () => void) => session.notices.subscribe(listener),
   };
-  const stop = reportProgress(engine, session.id, (line) => void lines.push(line));
+  const stop = reportProgress(engine, [session.id], (line) => void lines.push(line));
   return { lines, stop };
 }
 

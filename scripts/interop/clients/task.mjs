@@ -55,7 +55,11 @@ export async function runTask(call, isPersonThere = false, extras = () => ({})) 
 async function answer(told, sessionId, action) {
   const answers =
     action.type === 'user_question'
-      ? { permissionOptions: { answers: { [action.questions[0].question]: action.questions[0].options[0].label } } }
+      ? {
+          permissionOptions: {
+            answers: { [action.input.questions[0].question]: action.input.questions[0].options[0].label },
+          },
+        }
       : {};
   return told('claude_code_check', {
     action: 'respond_permission',

@@ -56,7 +56,7 @@ async function answer(action: Action, { client, sessionId, screen, paint, decide
   screen.line(`    ${decision === 'allow' ? paint.green(`✓ ${words}`) : paint.red(`✗ ${words}`)}`);
 }
 
-function askedLines({ type, toolName, plan, questions = [] }: Action, paint: Paint): string[] {
+function askedLines({ type, toolName, plan, input: { questions = [] } }: Action, paint: Paint): string[] {
   const heading = (words: string): string => `  ${paint.yellow('?')} ${paint.bold(words)}`;
   switch (type) {
     case 'user_question':
@@ -174,19 +174,17 @@ export type Decide = (action: Action) => Promise<Verdict>;
 export function allowAll(pauseMs: number): Decide {
   return async (action) => {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    const { questions, suggestions } = action;
+    const { questions, command } = action.input;
     if (questions) return answered(questions.map(({ question, options }) => [question, options[0]?.label ?? 'Yes']));
     if (action.type === 'plan_review') return { decision: 'allow', words: 'approved' };
-    if (suggestions && action.summary.includes(TEST_COMMAND)) {
-      const updatedPermissions = suggestions.map((update) => ({ ...update, destination: 'session' }));
-      return { decision: 'allow', words: 'allowed, for this session', permissionOptions: { updatedPermissions } };
-    }
+    if (command?.includes(TEST_COMMAND))
+      return { decision: 'allow', words: 'allowed, for this session', permissionOptions: { always: true } };
     return { decision: 'allow', words: 'allowed' };
   };
 }
 
 export function askPerson(terminal: Terminal): Decide {
-  return async ({ questions }) => {
+  return async ({ input: { questions } }) => {
     if (questions) {
       const answers: [string, string][] = [];
       for (const question of questions) answers.push([question.question, await choose(terminal, question)]);

@@ -33,10 +33,8 @@ export interface Action {
   readonly type: RequestKind;
   readonly requestId: string;
   readonly toolName: string;
-  readonly summary: string;
+  readonly input: { readonly command?: string; readonly questions?: readonly Question[] };
   readonly plan?: string;
-  readonly questions?: readonly Question[];
-  readonly suggestions?: readonly object[];
 }
 
 export interface Question {

@@ -256,7 +256,8 @@ export class Conversation {
     const again = this.requests.reattach(ask);
     if (again) return again;
     const { speech } = this.#reports;
-    const lastText = speech.beforeCall(ask);
+    const lastText = speech.last(ask);
+    const said = speech.aboutCall(ask);
     const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
     // Only an edit has anything to wait for.
     const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
@@ -269,7 +270,7 @@ export class Conversation {
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { lastText, agent, edit, target, branch, scope, verdict });
+    return this.#ask(ask, { lastText, said, agent, edit, target, branch, scope, verdict });
   }
 
   /** The action that a person allowed and that is being carried out. */

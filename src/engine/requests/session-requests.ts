@@ -37,8 +37,10 @@ export class SessionRequests extends RequestBook {
     ask: PermissionAsk,
     timeoutMs: number,
     context: {
+      /** What Claude said last in this turn, and what it said about this call. */
       lastText: string;
       agent?: string | undefined;
+      said?: string;
       edit?: EditPlace | undefined;
       target?: string | undefined;
       scope?: RequestContext['scope'];
@@ -50,7 +52,8 @@ export class SessionRequests extends RequestBook {
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
     const { lastText, agent, edit, target, branch, scope, own, verdict } = context;
     const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
-    const said = lastText === '' || lastText === plan ? undefined : oneLine(lastText, SAID_CHARS);
+    const { said: words = '' } = context;
+    const said = words === '' || words === plan ? undefined : oneLine(words, SAID_CHARS);
     const { cwd } = this.#options();
     const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, branch, scope, own });
     const rule = this.refusedBy(ask.toolName, ask.input);

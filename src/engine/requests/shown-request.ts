@@ -42,7 +42,11 @@ export function changedInput(
 ): Record<string, unknown> | undefined {
   const { input } = request.ask;
   if (updatedInput === undefined || isDeepStrictEqual(updatedInput, input)) return undefined;
-  if (isDeepStrictEqual(updatedInput, shownRequest(request).input)) return undefined;
+  const { input: shown, plan } = shownRequest(request);
+  const { plan: _, ...besidesPlan } = shown;
+  const isShown = isDeepStrictEqual(updatedInput, shown);
+  // Where the plan is shown beside the input, it is not part of it.
+  if (isShown || (plan !== undefined && isDeepStrictEqual(updatedInput, besidesPlan))) return undefined;
   const own = new Set(textsIn(input).flatMap(marksIn));
   const stray = textsIn(updatedInput)
     .flatMap(marksIn)

@@ -3,18 +3,18 @@
 import type { Settings } from '../../config/load-settings.ts';
 import type { Command, CommandKind, CommandOf } from '../../schema/commands.ts';
 import type { SessionRecord } from '../../schema/records.ts';
-import type { ApplyOutcome } from '../../workspace/worktree/apply.ts';
 import type { DiffPage } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { Stale } from '../../schema/results.ts';
+import type { AppliedWork } from './work-words.ts';
 import type { RecalledSession } from '../ports.ts';
 
 /** What comes back from a command, as data. */
 export interface Outcomes {
-  start: Driven;
+  start: Started;
   reply: Driven;
   respond: Driven;
   form: Driven;
@@ -24,7 +24,7 @@ export interface Outcomes {
   cancel: boolean;
   rewind: RewindOutcome | Asked;
   diff: DiffPage;
-  apply: ApplyOutcome | Asked;
+  apply: AppliedWork | Asked;
   discard: DiscardOutcome | Asked;
 }
 
@@ -32,6 +32,11 @@ export interface Outcomes {
 export interface Driven {
   readonly sessionId: string;
   readonly warnings: readonly string[];
+}
+
+/** A start of several attempts names all of them; the first is also its session. */
+export interface Started extends Driven {
+  readonly attempts?: readonly Driven[];
 }
 
 /** Each warning is told once. */

@@ -76,15 +76,21 @@ export class Registry {
    * Runs a launch in its own slot. The slot is taken before anything is awaited, so that concurrent calls never take
    * the same one; if none is free, it is handed over by a process that is closing or can be parked.
    */
-  async withPlace<T>(launch: (place: Place) => Promise<T>): Promise<T> {
+  withPlace<T>(launch: (place: Place) => Promise<T>): Promise<T> {
     const place: Place = { session: undefined };
-    const leaving = this.#take(place);
+    return this.withPlaces([place], () => launch(place));
+  }
+
+  /** The same for launches that belong together: all of them get a slot, or none does. */
+  async withPlaces<T>(places: readonly Place[], launch: () => Promise<T>): Promise<T> {
+    const leaving: Leaving[] = [];
     try {
-      await leaving?.vacate();
-      return await launch(place);
+      for (const place of places) leaving.push(...this.#take(place));
+      await Promise.all(leaving.map((one) => one.vacate()));
+      return await launch();
     } finally {
-      this.#places.delete(place);
-      if (leaving) this.#handingOver.delete(leaving.session);
+      for (const place of places) this.#places.delete(place);
+      for (const { session } of leaving) this.#handingOver.delete(session);
     }
   }
 
@@ -94,10 +100,11 @@ export class Registry {
     return { free: Math.max(0, max - this.#occupied() + handedOver), max };
   }
 
-  #take(place: Place): Leaving | undefined {
+  /** Returns who has to leave first, if anyone has. */
+  #take(place: Place): Leaving[] {
     if (this.#occupied() < this.#maxProcesses) {
       this.#places.add(place);
-      return undefined;
+      return [];
     }
     const leaving = this.#findLeaving();
     if (!leaving) {
@@ -108,7 +115,7 @@ export class Registry {
     }
     this.#handingOver.add(leaving.session);
     this.#places.add(place);
-    return leaving;
+    return [leaving];
   }
 
   /** Whose slot is or can be given up: one that is closing anyway, else the longest idle. */

@@ -12,7 +12,7 @@ import type { EngineNotice, NoticeStream } from '../notices.ts';
 import type { OwnActions } from '../requests/own-actions.ts';
 import { LOCAL } from '../rules/principal.ts';
 import { ruleSettingsOf } from '../rules/rule-intersection.ts';
-import type { Registry } from './registry.ts';
+import type { Place, Registry } from './registry.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { EngineServices } from '../ports.ts';
 import { outOfContact } from './session-errors.ts';
@@ -48,7 +48,10 @@ export interface EngineParts {
   readonly actions: OwnActions;
 }
 
-export type NewSession = Pick<SessionSeed, 'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client'> & {
+export type NewSession = Pick<
+  SessionSeed,
+  'rules' | 'options' | 'origin' | 'inherited' | 'streamsText' | 'client' | 'attempts'
+> & {
   id?: string;
   /** How the session gets its worktree, if it gets one. */
   worktree?: ((id: string) => Promise<OpenedWorkspace>) | undefined;
@@ -86,57 +89,59 @@ export class SessionHost {
     this.#parts.wake();
   }
 
-  async launch(seed: NewSession, prompt: string): Promise<Session> {
+  launch(seed: NewSession, prompt: string): Promise<Session> {
+    return this.#parts.registry.withPlace((place) => this.launchIn(place, seed, prompt));
+  }
+
+  async launchIn(place: Place, seed: NewSession, prompt: string): Promise<Session> {
     const { services, registry, trail } = this.#parts;
-    return registry.withPlace(async (place) => {
-      // A spare process already has a different directory and an id.
-      const own = seed.worktree && (seed.id ?? randomUUID());
-      const worktree = own === undefined ? undefined : await seed.worktree?.(own);
-      const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
-      const launched = seed.streamsText === true ? withPartialMessages(options) : options;
-      const { launches, settings } = seed.rules;
-      const owner = seed.client?.principal ?? LOCAL;
-      const { launch } = await launches.plan(launched, worktree?.workspace, owner.id);
-      // A spare process has no mirror of its transcript.
-      const movable = canMove({ ...seed, options, worktree }, this.#parts.settings.sharedWorkspace);
-      const session = this.create({
-        ...seed,
-        options,
-        worktree,
-        owner,
-        id: own ?? seed.id ?? (movable ? undefined : services.driver.newSessionId?.(launch)) ?? randomUUID(),
-        permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
-        initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
-      });
-      place.session = session;
-      this.register(session);
-      trail.started(session, seed.origin, prompt);
-      const warnings = services.startWarnings?.(launch.options).catch(() => []);
-      const { missing } = launches;
-      try {
-        await session.prompt(prompt);
-        session.warnings.push(
-          ...(missing === undefined ? [] : [missing]),
-          ...seed.rules.warnings,
-          ...((await warnings) ?? []),
-          ...(worktree?.workspace.notes ?? []),
-        );
-        return session;
-      } catch (error) {
-        const gone = registry.forget(session);
-        if (worktree && seed.origin.kind !== 'resume') {
-          await gone;
-          // Nothing was done in it; if it contains something anyway, it is kept.
-          await worktree.workspace.discard().catch((left: unknown) => services.log('warn', messageOf(left)));
-        }
-        const failure = withReason(error, missing);
-        trail.startFailed(session, formatError(failure));
-        if (seed.origin.kind !== 'resume') this.#parts.stream.tell({ kind: 'start_failed', ...session.about });
-        // Or the caller could list it once more. Why it cannot be stored matters less than why it did not start.
-        await services.archive?.stored().catch(() => undefined);
-        throw failure;
-      }
+    // A spare process already has a different directory and an id.
+    const own = seed.worktree && (seed.id ?? randomUUID());
+    const worktree = own === undefined ? undefined : await seed.worktree?.(own);
+    const options = worktree ? inWorktree(seed.options, worktree.workspace) : seed.options;
+    const launched = seed.streamsText === true ? withPartialMessages(options) : options;
+    const { launches, settings } = seed.rules;
+    const owner = seed.client?.principal ?? LOCAL;
+    const { launch } = await launches.plan(launched, worktree?.workspace, owner.id);
+    // A spare process has no mirror of its transcript.
+    const movable = canMove({ ...seed, options, worktree }, this.#parts.settings.sharedWorkspace);
+    const session = this.create({
+      ...seed,
+      options,
+      worktree,
+      owner,
+      id: own ?? seed.id ?? (movable ? undefined : services.driver.newSessionId?.(launch)) ?? randomUUID(),
+      permissionTimeoutMs: options.permissionRequestTimeoutMs ?? settings.permissionTimeoutMs,
+      initTimeoutMs: options.sessionInitTimeoutMs ?? settings.startTimeoutMs,
     });
+    place.session = session;
+    this.register(session);
+    trail.started(session, seed.origin, prompt);
+    const warnings = services.startWarnings?.(launch.options).catch(() => []);
+    const { missing } = launches;
+    try {
+      await session.prompt(prompt);
+      session.warnings.push(
+        ...(missing === undefined ? [] : [missing]),
+        ...seed.rules.warnings,
+        ...((await warnings) ?? []),
+        ...(worktree?.workspace.notes ?? []),
+      );
+      return session;
+    } catch (error) {
+      const gone = registry.forget(session);
+      if (worktree && seed.origin.kind !== 'resume') {
+        await gone;
+        // Nothing was done in it; if it contains something anyway, it is kept.
+        await worktree.workspace.discard().catch((left: unknown) => services.log('warn', messageOf(left)));
+      }
+      const failure = withReason(error, missing);
+      trail.startFailed(session, formatError(failure));
+      if (seed.origin.kind !== 'resume') this.#parts.stream.tell({ kind: 'start_failed', ...session.about });
+      // Or the caller could list it once more. Why it cannot be stored matters less than why it did not start.
+      await services.archive?.stored().catch(() => undefined);
+      throw failure;
+    }
   }
 
   /** Throws if its worktree is gone. After a restart only its options tell that it had one. */

@@ -206,6 +206,7 @@ export class SessionRecall {
       initTimeoutMs: record.continuity.startTimeoutMs,
       streamsText: record.continuity.streamsText,
       worktree,
+      attempts: record.attempts,
       restored: restoredSession(recalled, this.#parts.services.baseEnv),
     });
   }

@@ -27,6 +27,7 @@ export function sessionRecord(session: Session): SessionRecord {
     lastActiveAt: times.lastActiveAt,
     options,
     workspace: workspaceRecord(session),
+    ...(session.attempts && { attempts: [...session.attempts] }),
     totals: totals.record,
     activity: activityLine(session),
     quietMs: times.quietMs,

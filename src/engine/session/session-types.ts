@@ -112,6 +112,8 @@ export interface SessionSeed {
   inherited?: Sums;
   /** The worktree that was made for it. */
   worktree?: OpenedWorkspace | undefined;
+  /** The sessions of the same start, in order, if it is one of several attempts. */
+  attempts?: readonly string[] | undefined;
   /** Shows text while it is written. */
   streamsText?: boolean | undefined;
   /** Of a session that an earlier process of this server had. */

@@ -55,10 +55,11 @@ export class SessionWorktrees {
     this.#reopened.delete(sessionId);
   }
 
-  async list(): Promise<ListedWorktree[]> {
+  /** All of them, or that of one session. */
+  async list(sessionId?: string): Promise<ListedWorktree[]> {
     if (!(await this.#hasAny())) return [];
     const { workspaces } = await this.#module();
-    return workspaces.worktrees();
+    return workspaces.worktrees(sessionId);
   }
 
   /** Where sessions with a worktree work, and the checkout it was made from. */

@@ -50,6 +50,8 @@ export class Session implements AskingSession {
   missing: readonly string[];
   /** The connection it was started on; it may be gone. */
   readonly client: ConnectedClient | undefined;
+  /** The sessions of the same start, in order, if it is one of several attempts. */
+  readonly attempts: readonly string[] | undefined;
   /** What the caller should know about the last start; cleared once shown. */
   readonly warnings: string[] = [];
   readonly notices = new NoticeStream<SessionNotice>();
@@ -77,6 +79,7 @@ export class Session implements AskingSession {
     this.id = seed.id;
     this.owner = seed.owner;
     this.client = seed.client;
+    this.attempts = seed.attempts;
     this.services = services;
     this.#rules = seed.rules;
     this.missing = restored?.missing ?? [];

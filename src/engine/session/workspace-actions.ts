@@ -1,10 +1,15 @@
-import { DomainError } from '../../errors/errors.ts';
+import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandOf } from '../../schema/commands.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
 import type { AppliedWork } from '../../schema/worktree-record.ts';
 import type { ApplyOptions, ApplyOutcome } from '../../workspace/worktree/apply.ts';
 import type { DiffPage, PageOptions } from '../../workspace/report/compare.ts';
-import type { DiscardOutcome, PlannedDiscard } from '../../workspace/worktree/discard.ts';
+import type {
+  ApprovedDiscard,
+  DiscardOptions,
+  DiscardOutcome,
+  PlannedDiscard,
+} from '../../workspace/worktree/discard.ts';
 import type { ToolCall } from '../../workspace/report/work-report.ts';
 import type { DiffCursor, Workspace } from '../../workspace/workspace.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
@@ -14,7 +19,7 @@ import type { Proposal } from '../requests/requests.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { ListedWorktree, SessionWorktrees } from './session-worktrees.ts';
 import type { Session } from './session.ts';
-import { describeApply, describeDiscard } from './work-words.ts';
+import { describeApply, describeDiscard, type AppliedWork, type OtherAttempt } from './work-words.ts';
 
 export interface WorkspaceActionsContext {
   readonly worktrees: SessionWorktrees;
@@ -55,34 +60,61 @@ export class WorkspaceActions {
     return { ...shown, ...said };
   }
 
-  async apply(sessionId: string, options: ApplyOptions, by?: ConnectedClient): Promise<ApplyOutcome | Asked> {
-    if (!this.#mustAsk(sessionId, by))
-      return this.#atRest(sessionId, async ({ workspace }) =>
-        this.#applied(sessionId, await workspace.apply({ ...options, by: by?.principal.name }), by?.principal.name),
-      );
-    return this.#asked(sessionId, async ({ workspace }) => {
-      const planned = await workspace.planApply(options, DIFF_PAGE);
-      return planned.outcome === 'planned' ? proposeApply(planned, workspace) : planned;
-    });
+  /** `discardOthers`: what becomes of the other attempts of the same start is part of the outcome. */
+  async apply(
+    sessionId: string,
+    { discardOthers = false, ...options }: ApplyOptions & { readonly discardOthers?: boolean | undefined },
+    by?: ConnectedClient,
+  ): Promise<AppliedWork | Asked> {
+    const others = discardOthers ? this.#otherAttempts(sessionId) : undefined;
+    if (this.#mustAsk(sessionId, by))
+      return this.#asked<AppliedWork>(sessionId, async ({ workspace }) => {
+        const planned = await workspace.planApply(options, DIFF_PAGE);
+        return planned.outcome === 'planned' ? this.#proposeApply(planned, workspace, others) : planned;
+      });
+    const name = by?.principal.name;
+    const outcome = await this.#atRest(sessionId, async ({ workspace }) =>
+      this.#applied(sessionId, await workspace.apply({ ...options, by: name }), name),
+    );
+    if (!others) return outcome;
+    return { ...outcome, others: await eachOf(others, (id) => this.#discardHere(id, { force: true })) };
   }
 
   async discard(
     sessionId: string,
-    { force }: { readonly force: boolean },
+    options: { readonly force: boolean; readonly deleteBranch?: boolean | undefined },
     by?: ConnectedClient,
   ): Promise<DiscardOutcome | Asked> {
+    const { force, deleteBranch = false } = options;
+    if (deleteBranch && !force)
+      throw new DomainError('INVALID_ARGUMENT', 'deleteBranch is only valid with force: true.');
     if (force && this.#mustAsk(sessionId, by))
       return this.#asked<DiscardOutcome>(sessionId, async ({ workspace, calls }) => {
         // Refused where there is no worktree, without asking anyone.
         const planned = await workspace.planDiscard();
-        return proposeDiscard(planned, workspace, await workspace.diff(DIFF_PAGE, calls));
+        return proposeDiscard(planned, workspace, await workspace.diff(DIFF_PAGE, calls), deleteBranch);
       });
+    return this.#discardHere(sessionId, { force, deleteBranch });
+  }
+
+  #discardHere(sessionId: string, options: DiscardOptions): Promise<DiscardOutcome> {
     return this.#atRest(sessionId, async ({ session, workspace }) => {
       // Checked before the process ends: it may have background tasks.
-      if (!force) await workspace.checkDiscardable();
+      if (options.force !== true) await workspace.checkDiscardable();
       await session?.dispose();
-      return this.#discarded(sessionId, await workspace.discard({ force }));
+      return this.#discarded(sessionId, await workspace.discard(options));
     });
+  }
+
+  /** The other attempts of the same start that still have a worktree. */
+  #otherAttempts(sessionId: string): string[] {
+    const attempts = this.#context.findSession(sessionId)?.attempts;
+    if (!attempts)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `Session ${sessionId} is not one of several attempts that this server knows; discard the others with sessionIds instead.`,
+      );
+    return attempts.filter((id) => id !== sessionId);
   }
 
   /** Does what a person has allowed, unless it is no longer what they were shown. */
@@ -101,7 +133,7 @@ export class WorkspaceActions {
 
   async #performApply(
     session: Session,
-    { action: _, ...approved }: ActionOf<'apply'>,
+    { action: _, discardOthers, ...approved }: ActionOf<'apply'>,
     by: string | undefined,
   ): Promise<Performed> {
     const workspace = await session.work.workspace();
@@ -109,18 +141,78 @@ export class WorkspaceActions {
     if (outcome === 'moved') {
       const planned = await workspace.planApply(approved, DIFF_PAGE);
       if (planned.outcome === 'planned')
-        return { again: proposeApply(planned, workspace, `${planned.target} has moved since this was allowed.`) };
+        return {
+          again: await this.#proposeApply(
+            planned,
+            workspace,
+            discardOthers?.map(({ sessionId }) => sessionId),
+            `${planned.target} has moved since this was allowed.`,
+          ),
+        };
       return { outcome: 'nothing_to_apply', message: describeApply(planned) };
     }
     this.#applied(session.id, outcome, by);
-    if (outcome.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply', message: describeApply(outcome) };
+    const others = await eachOf(discardOthers ?? [], ({ sessionId, ...discard }) =>
+      this.#discardApproved(sessionId, discard),
+    );
+    if (outcome.outcome === 'nothing-to-apply')
+      return { outcome: 'nothing_to_apply', message: describeApply({ ...outcome, others }) };
     const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.conversation.activity.log.all);
     return {
       outcome: 'applied',
       message: describeApply(
-        outcome,
+        { ...outcome, others },
         files.map((file) => file.path),
       ),
+    };
+  }
+
+  /** One of the other attempts, exactly as the person saw it. */
+  async #discardApproved(sessionId: string, approved: ApprovedDiscard): Promise<DiscardOutcome> {
+    return this.#atRest(sessionId, async ({ session, workspace }) => {
+      await session?.dispose();
+      const outcome = await workspace.discardApproved(approved);
+      if (outcome === 'moved')
+        throw new DomainError('INVALID_ARGUMENT', 'The worktree has changed since this was allowed.');
+      return this.#discarded(sessionId, outcome);
+    });
+  }
+
+  /** With the other attempts that would be discarded; those that cannot be are named when it is done. */
+  async #proposeApply(
+    planned: Planned,
+    workspace: Workspace,
+    others: readonly string[] | undefined,
+    why?: string,
+  ): Promise<Proposal> {
+    const proposal = proposeApply(planned, workspace, why);
+    const { action } = proposal;
+    if (!others || action.action !== 'apply') return proposal;
+    const plans = await Promise.all(
+      others.map(async (sessionId) => {
+        const place = await this.#place(sessionId).catch(() => undefined);
+        const isFree = place?.workspace.worktree && place.session?.atRest !== false;
+        const discard = isFree ? await place.workspace.planDiscard() : undefined;
+        return { sessionId, worktree: place?.workspace.worktree, discard };
+      }),
+    );
+    const found = plans.flatMap(({ discard, ...one }) => (discard ? [{ ...one, discard }] : []));
+    return {
+      ...proposal,
+      opening: `${proposal.opening} The worktrees of ${String(found.length)} other attempt(s) would then be removed; their branches are kept.`,
+      input: {
+        ...proposal.input,
+        discardOthers: found.map(({ sessionId, worktree, discard: { approve, keptBranches } }) => ({
+          sessionId,
+          worktree: worktree?.path,
+          commit: approve.commit,
+          keptBranches,
+        })),
+      },
+      action: {
+        ...action,
+        discardOthers: found.map(({ sessionId, discard }) => ({ sessionId, ...discard.approve })),
+      },
     };
   }
 
@@ -138,7 +230,9 @@ export class WorkspaceActions {
       return { outcome: 'discarded', message: describeDiscard(this.#discarded(session.id, outcome)) };
     const planned = await workspace.planDiscard();
     const diff = await workspace.diff(DIFF_PAGE, session.conversation.activity.log.all);
-    return { again: proposeDiscard(planned, workspace, diff, 'The worktree has changed since this was allowed.') };
+    const isDeleted = approved.deleteBranch === true;
+    const why = 'The worktree has changed since this was allowed.';
+    return { again: proposeDiscard(planned, workspace, diff, isDeleted, why) };
   }
 
   #applied(sessionId: string, outcome: ApplyOutcome, by: string | undefined): ApplyOutcome {
@@ -165,9 +259,9 @@ export class WorkspaceActions {
   }
 
   /** Those in directories that callers may use. */
-  async list(): Promise<ListedWorktree[]> {
+  async list(sessionId?: string): Promise<ListedWorktree[]> {
     const { worktrees, directories } = this.#context;
-    return (await worktrees.list()).filter(({ repository }) => directories.isInside(repository));
+    return (await worktrees.list(sessionId)).filter(({ repository }) => directories.isInside(repository));
   }
 
   async #atRest<T>(sessionId: string, work: (place: Place) => Promise<T>): Promise<T> {
@@ -244,10 +338,12 @@ function proposeDiscard(
   { approve, keptBranches }: PlannedDiscard,
   { worktree }: Workspace,
   diff: DiffPage,
+  deleteBranch: boolean,
   why?: string,
 ): Proposal {
   const size = `${String(diff.filesChanged)} file(s), +${String(diff.insertions)} -${String(diff.deletions)}`;
-  const kept = keptBranches.length === 0 ? 'All of it is on other branches.' : 'Its branch is kept.';
+  const branch = deleteBranch ? 'Its branch is deleted.' : 'Its branch is kept.';
+  const kept = keptBranches.length === 0 ? 'All of it is on other branches.' : branch;
   return {
     opening: sentences(why, `The caller wants to remove a worktree with the work of a session (${size}). ${kept}`),
     input: {
@@ -255,13 +351,30 @@ function proposeDiscard(
       branch: worktree?.branch,
       base: worktree?.base,
       ...(approve.commit !== undefined && { commit: approve.commit }),
-      keptBranches,
+      ...(deleteBranch ? { deleteBranch } : { keptBranches }),
       ...(approve.uncommitted.length > 0 && { movedAside: approve.uncommitted }),
       worktree: worktree?.path,
       ...shownDiff(diff, `git diff ${worktree?.base ?? ''}...${approve.commit ?? ''}`),
     },
-    action: { action: 'discard', ...approve },
+    action: { action: 'discard', ...approve, ...(deleteBranch && { deleteBranch }) },
   };
+}
+
+/** What became of each: one that cannot be discarded is left and says why. */
+async function eachOf<T extends string | { readonly sessionId: string }>(
+  attempts: readonly T[],
+  discard: (attempt: T) => Promise<DiscardOutcome>,
+): Promise<OtherAttempt[]> {
+  const others: OtherAttempt[] = [];
+  for (const attempt of attempts) {
+    const sessionId = typeof attempt === 'string' ? attempt : attempt.sessionId;
+    try {
+      others.push({ sessionId, discarded: await discard(attempt) });
+    } catch (error) {
+      others.push({ sessionId, left: messageOf(error) });
+    }
+  }
+  return others;
 }
 
 function sentences(...parts: readonly (string | undefined)[]): string {

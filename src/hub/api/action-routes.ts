@@ -1,6 +1,6 @@
 import type { EngineClient } from '../../engine/client.ts';
 import type { Asked } from '../../engine/requests/own-actions.ts';
-import type { Driven } from '../../engine/session/elsewhere.ts';
+import type { Driven, Started } from '../../engine/session/elsewhere.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
 import type { WhenBusy } from '../../schema/enums.ts';
@@ -18,12 +18,14 @@ import {
   startBody,
   stopAnswer,
   turnAnswer,
+  type ApiSession,
   type ApplyAnswer,
   type DiscardAnswer,
   type RewindAnswer,
   type StopAnswer,
   type TurnAnswer,
 } from '../../schema/api.ts';
+import { attemptList } from '../../schema/commands.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { RouteResponse } from '../http/route.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
@@ -43,13 +45,16 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
   const turned = async (
     call: ApiCall<unknown, unknown>,
     status: number,
-    { sessionId, warnings }: Driven,
+    { sessionId, warnings, attempts }: Started,
   ): Promise<RouteResponse> => {
     const { context, principal } = call;
     await context.stored();
+    const shown = (id: string): Promise<ApiSession> => storedSession(context, id, viewOf(principal));
+    const told = new Set([...warnings, ...(attempts?.flatMap((one) => one.warnings) ?? [])]);
     const json: TurnAnswer = {
-      session: await storedSession(context, sessionId, viewOf(principal)),
-      ...(warnings.length > 0 && { warnings: [...warnings] }),
+      session: await shown(sessionId),
+      ...(attempts && { attempts: await Promise.all(attempts.map((one) => shown(one.sessionId))) }),
+      ...(told.size > 0 && { warnings: [...told] }),
     };
     return { status, json };
   };
@@ -77,13 +82,14 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       maxBodyBytes: LONG_BODY,
       answers: { 201: { description: 'It has started.', schema: turnAnswer } },
       async run(call) {
-        const { prompt, advanced = {}, ...top } = call.body;
+        const { prompt, attempts, advanced = {}, ...top } = call.body;
         const { cwd } = { ...advanced, ...top };
         const options: SessionOptions = defined({ ...advanced, ...top, cwd: cwd && expandHome(cwd) });
         if (options.cwd === undefined && options.workspace === undefined)
           throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
         const client = call.context.clientFor(call.principal);
-        const command = { kind: 'start', prompt, options, defaults: { permissionMode: 'default' } } as const;
+        const started = { ...(attempts !== undefined && { attempts: attemptList(attempts) }), options };
+        const command = { kind: 'start', prompt, ...started, defaults: { permissionMode: 'default' } } as const;
         return turned(call, 201, await client.execute<'start'>(command));
       },
     }),

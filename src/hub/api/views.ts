@@ -38,6 +38,7 @@ interface ShownState {
   cancellation?: { reason: string; source: string };
   lastAction?: LastAction;
   continuity?: { origin?: { kind: string; of?: string; through?: number } };
+  attempts?: string[];
 }
 
 interface ShownTotals {
@@ -48,7 +49,15 @@ interface ShownTotals {
 }
 
 export async function sessionView(row: StoredSession, view: ViewContext): Promise<ApiSession> {
-  const { activity, model, permissionMode, backgroundTasks = 0, cancellation, lastAction } = row.state as ShownState;
+  const {
+    activity,
+    model,
+    permissionMode,
+    backgroundTasks = 0,
+    cancellation,
+    lastAction,
+    attempts,
+  } = row.state as ShownState;
   const { turns = 0, costUsd = 0, costUnknown, spending } = row.totals as ShownTotals;
   return {
     sessionId: row.id,
@@ -67,6 +76,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     ...(permissionMode && { permissionMode }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
     workspace: workspaceView(row),
+    ...(attempts && { attempts }),
     hub: row.runsOn.hub,
     ...(cancellation && { cancelledReason: cancellation.reason, cancelledSource: cancellation.source }),
     ...(lastAction && { lastAction }),

@@ -22,6 +22,10 @@ import { formEnd, type FormReturn } from './form.ts';
 export interface CallState {
   tool: string;
   sessionId: string;
+  /** All of them, for a call about several; the first is also `sessionId`. */
+  sessionIds?: string[];
+  /** Those that were working when a call about several was first made. */
+  working?: string[];
   /** When the wait that the caller requested is up, by the clock of the process that `life` names. */
   until: Instant;
   life: string;
@@ -61,9 +65,10 @@ export class ModernClient implements ConnectedClient {
 }
 
 interface Round {
-  sessionId: string;
+  sessionIds: readonly string[];
+  working: readonly string[];
   until: Instant;
-  requests: RequestRecord[];
+  asked: { sessionId: string; request: RequestRecord }[];
 }
 
 /**
@@ -75,7 +80,7 @@ export class CallForms {
   readonly #states: RequestStateCodec<CallState>;
   readonly #ctx: ServerContext;
   readonly #earlier: CallState | undefined;
-  #sessionId: string | undefined;
+  #sessionIds: readonly string[] | undefined;
   #round: Round | undefined;
 
   constructor(engine: EngineClient, states: RequestStateCodec<CallState>, ctx: ServerContext) {
@@ -90,9 +95,14 @@ export class CallForms {
     return this.#earlier !== undefined;
   }
 
-  /** The session of the earlier rounds, once their answers are in: a repeated start must not start another. */
-  get sessionId(): string | undefined {
-    return this.#sessionId;
+  /** The sessions of the earlier rounds, once their answers are in: a repeated start must not start others. */
+  get sessionIds(): readonly string[] | undefined {
+    return this.#sessionIds;
+  }
+
+  /** Those that were working when the call was first made. */
+  get working(): readonly string[] | undefined {
+    return this.#earlier?.working;
   }
 
   /** When the wait of the first round is up; at once if that was in another process, whose clock is unknown. */
@@ -104,53 +114,59 @@ export class CallForms {
   /** Passes the session what came back for the forms of the previous round. */
   async takeAnswers(tool: string): Promise<void> {
     if (!this.#earlier) return;
-    const { record, requests } = await this.#engine.read(this.#earlier.sessionId);
-    this.#sessionId = record.id;
+    const { sessionId, sessionIds = [sessionId], asked } = this.#earlier;
+    const readings = await Promise.all(sessionIds.map((id) => this.#engine.read(id)));
+    this.#sessionIds = sessionIds;
     if (this.#earlier.tool !== tool)
       throw new DomainError('INVALID_ARGUMENT', `The requestState belongs to a call of ${this.#earlier.tool}.`);
-    for (const id of this.#earlier.asked) {
-      const request = requests.find((one) => one.id === id);
-      if (!request) continue;
-      const end = formEnd(formFor(record, request, ABILITIES), this.#returned(id));
-      await this.#engine.formEnded(record.id, id, end);
-    }
+    for (const { record, requests } of readings)
+      for (const request of requests) {
+        if (!asked.includes(request.id)) continue;
+        const end = formEnd(formFor(record, request, ABILITIES), this.#returned(request.id));
+        await this.#engine.formEnded(record.id, request.id, end);
+      }
   }
 
   /** The call will end with the forms for open requests. False if there are none, or none that it may show. */
-  ask(sessionId: string, until: Instant): boolean {
+  ask(sessionIds: readonly string[], until: Instant, working: readonly string[]): boolean {
     if ((this.#earlier?.rounds ?? 0) >= MAX_ROUNDS) return false;
-    const requests = this.#engine.beginForms(sessionId);
-    if (requests.length === 0) return false;
-    this.#round = { sessionId, until, requests };
+    const asked = sessionIds.flatMap((sessionId) =>
+      this.#engine.beginForms(sessionId).map((request) => ({ sessionId, request })),
+    );
+    if (asked.length === 0) return false;
+    this.#round = { sessionIds, working, until, asked };
     return true;
   }
 
   /** What the call returns instead of its result, if it asked. */
   async result(tool: string): Promise<InputRequiredResult | undefined> {
     if (!this.#round) return undefined;
-    const { sessionId, until, requests } = this.#round;
+    const { sessionIds, working, until, asked } = this.#round;
+    const [sessionId = ''] = sessionIds;
     const requestState = await this.#states.mint({
       tool,
       sessionId,
+      ...(sessionIds.length > 1 && { sessionIds: [...sessionIds], working: [...working] }),
       until,
       life: LIFE,
       rounds: (this.#earlier?.rounds ?? 0) + 1,
-      asked: requests.map(({ id }) => id),
+      asked: asked.map(({ request }) => request.id),
     });
     if (this.#ctx.mcpReq.signal.aborted) this.withdraw();
-    const { record } = await this.#engine.read(sessionId);
-    const elicitations = requests.map((request) => {
-      const { message, requestedSchema } = formFor(record, request, ABILITIES);
-      return [request.id, inputRequired.elicit({ message, requestedSchema })] as const;
-    });
+    const elicitations = await Promise.all(
+      asked.map(async (one) => {
+        const { record } = await this.#engine.read(one.sessionId);
+        const { message, requestedSchema } = formFor(record, one.request, ABILITIES);
+        return [one.request.id, inputRequired.elicit({ message, requestedSchema })] as const;
+      }),
+    );
     return inputRequired({ requestState, inputRequests: Object.fromEntries(elicitations) });
   }
 
   /** The call does not end with its forms: they may be shown by another. */
   withdraw(): void {
     if (!this.#round) return;
-    const { sessionId, requests } = this.#round;
-    for (const { id } of requests) this.#engine.withdrawForm(sessionId, id);
+    for (const { sessionId, request } of this.#round.asked) this.#engine.withdrawForm(sessionId, request.id);
   }
 
   #returned(id: string): FormReturn {

@@ -22,7 +22,7 @@ const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
 /** By question, or in the order of the questions. */
 export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
-  type: 'object',
+  anyOf: [{ type: 'object' }, { type: 'array', items: {} }],
   description: '{"<question>": "<label or text>"}, or a list in order',
 }).meta({
   note: 'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; multiple labels as a list. Also accepted inside `updatedInput`.',

@@ -32,6 +32,7 @@ import { GitError, gitWithoutHooks } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
 import { UnfinishedError, withRefLocked } from '../git/ref-transaction.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
+import { readStatus } from '../git/status.ts';
 import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
 import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
@@ -53,7 +54,22 @@ export type ApplyOutcome =
       readonly commit?: string;
       readonly branch?: string;
       readonly checkout?: string;
+      /** Absent if an earlier attempt did it, of which no more is known. */
+      readonly detail?: ApplyDetail;
     };
+
+export interface ApplyDetail {
+  /** How the base branch got there; a patch changes files only. */
+  readonly how: 'fast-forward' | 'merge-commit' | 'squash-commit' | 'patch';
+  /** Where the base was. */
+  readonly before: string;
+  /** The last commit of the session's branch. */
+  readonly work: string;
+  /** That commit was made now, of what was uncommitted in the worktree. */
+  readonly committedNow: boolean;
+  /** Other uncommitted changes in the checkout. */
+  readonly leftAlone: readonly string[];
+}
 
 interface Target {
   readonly ref: string | undefined;
@@ -87,8 +103,10 @@ export async function applyWork(
   options: ApplyOptions,
 ): Promise<ApplyOutcome> {
   const record = await settleApply(host, given);
-  const ready = await prepare(host, record, await commitToApply(host, record, options));
-  return 'outcome' in ready ? ready : perform(host, ready);
+  const tip = await resolveCommit(host.git, record.commonDir, record.branch);
+  const wanted = await commitToApply(host, record, options);
+  const ready = await prepare(host, record, wanted);
+  return 'outcome' in ready ? ready : perform(host, ready, wanted.commit !== tip);
 }
 
 /** Commits the work and finds out what applying it would do, or why it is impossible. The base stays as it is. */
@@ -182,7 +200,9 @@ async function prepare(
 async function perform(
   host: WorktreeHost,
   { record: settled, mode, by, work, target, to }: Ready,
+  committedNow = false,
 ): Promise<ApplyOutcome> {
+  const leftAlone = target.checkout ? await uncommittedIn(host, settled, target.checkout) : [];
   const journal: ApplyJournal = {
     operation: 'apply',
     mode,
@@ -202,7 +222,8 @@ async function perform(
     if (error instanceof DomainError && !(error instanceof UnfinishedError)) await saveRecord(host, settled);
     throw error;
   }
-  return finish(host, record, journal);
+  const detail = { how: howOf(journal), before: journal.from, work, committedNow, leftAlone };
+  return { ...(await finish(host, record, journal)), detail };
 }
 
 async function carryOut(
@@ -268,7 +289,11 @@ async function withIndex<T>(seal: Seal, mode: ApplyMode, work: (index: string) =
   }
 }
 
-async function finish(host: WorktreeHost, record: WorktreeRecord, journal: ApplyJournal): Promise<ApplyOutcome> {
+async function finish(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  journal: ApplyJournal,
+): Promise<Extract<ApplyOutcome, { outcome: 'applied' }>> {
   await checkpoint(host, 'apply-done');
   const { journal: _, ...others } = record;
   const { mode, ref, checkout, from, to, work, by } = journal;
@@ -279,6 +304,11 @@ async function finish(host: WorktreeHost, record: WorktreeRecord, journal: Apply
   const applied = { at: new Date().toISOString(), mode, ...where, ...(by !== undefined && { by }), from, to };
   const done = await saveRecord(host, { ...others, base: { ...record.base, commit: work }, applied });
   return { outcome: 'applied', mode, record: done, ...where };
+}
+
+function howOf({ mode, to, work }: ApplyJournal): ApplyDetail['how'] {
+  if (mode === 'patch') return 'patch';
+  return mode === 'squash' ? 'squash-commit' : to === work ? 'fast-forward' : 'merge-commit';
 }
 
 /** Finishes an interrupted `apply`, so that it has happened exactly once and completely. */
@@ -339,6 +369,20 @@ async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyM
 async function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<Seal> {
   const seal = sealOf(host, record, checkout);
   return { ...seal, pinned: await withSparseness(host.git, checkout, seal.pinned) };
+}
+
+/** Files with uncommitted changes in the checkout that the session was started in. */
+export async function uncommittedInOrigin(host: WorktreeHost, record: WorktreeRecord): Promise<string[]> {
+  const checkout = await findCheckout(host.git, record.origin);
+  return checkout ? uncommittedIn(host, record, checkout) : [];
+}
+
+async function uncommittedIn(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<string[]> {
+  const index = path.join(checkout.gitDir, 'index');
+  const { commit: head } = await readHead(host.git, checkout.gitDir);
+  const use = { head, objects: 'scratch', index, files: true } as const;
+  const entries = await sealed(await sealFor(host, record, checkout), use, (git) => readStatus(git, checkout.workTree));
+  return entries.map((entry) => entry.path);
 }
 
 async function requireRoom(

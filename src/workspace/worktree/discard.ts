@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cp, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { cp, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActionOf } from '../../schema/own-action.ts';
@@ -17,24 +17,35 @@ export interface DiscardOutcome {
   /** Branches that were kept because no other branch contains their commits. */
   readonly keptBranches: readonly string[];
   readonly deletedBranch?: string;
+  /** The deleted branch had commits of its own: where they are kept for now. */
+  readonly retired?: { readonly ref: string; readonly commit: string };
   /** Repositories inside the worktree, and files that git cannot read, moved aside. */
   readonly keptDirectory?: string;
   /** Some of the ignored files and directories that were removed with it. */
   readonly ignored: readonly string[];
 }
 
-/** Removes the worktree. Commits are never removed: a branch is deleted only if another one contains all of it. */
+export interface DiscardOptions {
+  readonly force?: boolean;
+  /** Also delete a branch with commits of its own, unless somebody else has moved it. */
+  readonly deleteBranch?: boolean;
+}
+
+/**
+ * Removes the worktree. Commits are never removed at once: a branch is deleted if another one contains all of it, or on
+ * request, and then its commits stay under a ref of their own for a while.
+ */
 export async function discardWork(
   host: WorktreeHost,
   given: WorktreeRecord,
-  { force = false }: { readonly force?: boolean } = {},
+  { force = false, deleteBranch: retire = false }: DiscardOptions = {},
 ): Promise<DiscardOutcome> {
   if (given.state === 'creating') return removeUnfinished(host, given);
   if (given.journal?.operation === 'discard') return remove(host, given, given.journal, []);
   const record = await settleApply(host, given);
   const state = await worktreeState(host, record);
   if (!isDone(state) && !force) throw refusal(unmergedWork(state));
-  return discardAll(host, record, state);
+  return discardAll(host, record, state, retire);
 }
 
 /** Exactly what is discarded: for someone to approve. */
@@ -59,15 +70,15 @@ export async function planDiscard(host: WorktreeHost, given: WorktreeRecord): Pr
 export async function discardApproved(
   host: WorktreeHost,
   given: WorktreeRecord,
-  approved: ApprovedDiscard,
+  { deleteBranch: retire, ...approved }: ApprovedDiscard,
 ): Promise<DiscardOutcome | 'moved'> {
   if (isUnderWay(given)) return discardWork(host, given);
   const record = await settleApply(host, given);
   const state = await worktreeState(host, record);
-  return isDeepStrictEqual(approvable(state), approved) ? discardAll(host, record, state) : 'moved';
+  return isDeepStrictEqual(approvable(state), approved) ? discardAll(host, record, state, retire === true) : 'moved';
 }
 
-function approvable({ tip, looseHead, dirty }: WorktreeState): ApprovedDiscard {
+function approvable({ tip, looseHead, dirty }: WorktreeState): Omit<ApprovedDiscard, 'deleteBranch'> {
   return {
     ...(tip !== undefined && { commit: tip }),
     ...(looseHead !== undefined && { looseHead }),
@@ -92,17 +103,26 @@ async function commitAll(host: WorktreeHost, record: WorktreeRecord, { dirty }: 
     await commitWork(host, record, `Uncommitted work of Claude Code session ${record.id}`);
 }
 
-async function discardAll(host: WorktreeHost, record: WorktreeRecord, state: WorktreeState): Promise<DiscardOutcome> {
+async function discardAll(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  state: WorktreeState,
+  retire: boolean,
+): Promise<DiscardOutcome> {
+  const isOwn = retire && state.tip !== undefined && (await movedOnlyHere(record, state.tip));
   const nested = state.dirty.filter((name) => name.endsWith('/'));
   await commitAll(host, record, state);
   if (state.looseHead !== undefined) await keepLooseHead(host, record, state.looseHead);
   const ignored = state.state === 'ready' && state.unreadable === undefined ? await ignoredFiles(host, record) : [];
   const after = await worktreeState(host, record);
-  const keptBranches = branchesToKeep(record, { ...after, looseHead: state.looseHead });
+  const retired = isOwn && !after.isMerged ? after.tip : undefined;
+  const kept = { ...after, isMerged: after.isMerged || retired !== undefined, looseHead: state.looseHead };
+  const keptBranches = branchesToKeep(record, kept);
   await checkpoint(host, 'discard-journal');
   const journal: DiscardJournal = {
     operation: 'discard',
     ...(after.isMerged && after.tip !== undefined && { deleteBranchAt: after.tip }),
+    ...(retired !== undefined && { retireBranchAt: retired }),
     keep: state.unreadable === undefined ? nested : [WHOLE],
     keptBranches,
   };
@@ -144,7 +164,7 @@ const WHOLE = './';
 async function remove(
   host: WorktreeHost,
   record: WorktreeRecord,
-  { keep = [], keptBranches = [], deleteBranchAt }: DiscardJournal,
+  { keep = [], keptBranches = [], deleteBranchAt, retireBranchAt }: DiscardJournal,
   ignored: readonly string[],
 ): Promise<DiscardOutcome> {
   const { commonDir } = record;
@@ -160,14 +180,18 @@ async function remove(
     )(['worktree', 'remove', '--force', '--force', '--', record.path]);
   await checkpoint(host, 'discard-branch');
   const isDeleted = isThere && deleteBranchAt !== undefined && (await deleteBranch(host, record, deleteBranchAt));
+  const retired =
+    isThere && retireBranchAt !== undefined ? await retireBranch(host, record, retireBranchAt) : undefined;
   await checkpoint(host, 'discard-record');
   await forgetRecord(host, record.id);
   const own = shortBranch(record.branch);
-  const isLeft = deleteBranchAt !== undefined && !isDeleted && !keptBranches.includes(own);
+  const isGone = isDeleted || retired !== undefined;
+  const isLeft = (deleteBranchAt ?? retireBranchAt) !== undefined && !isGone && !keptBranches.includes(own);
   return {
     path: record.path,
     keptBranches: isLeft ? [own, ...keptBranches] : keptBranches,
-    ...(isDeleted && { deletedBranch: own }),
+    ...(isGone && { deletedBranch: own }),
+    ...(retired && { retired }),
     ...(keptDirectory !== undefined && { keptDirectory }),
     ignored,
   };
@@ -190,6 +214,65 @@ async function deleteBranch({ git }: WorktreeHost, record: WorktreeRecord, tip: 
     if ((await resolveCommit(git, commonDir, branch)) !== tip) return false;
   }
   return false;
+}
+
+/**
+ * Whether every move of the branch was made in its worktree: git writes down where HEAD was there, and nothing else
+ * does. Without that log the branch counts as the session's own: it is deleted only at the commit that was seen.
+ */
+async function movedOnlyHere({ commonDir, entry = '' }: WorktreeRecord, tip: string): Promise<boolean> {
+  const log = await readFile(path.join(commonDir, 'worktrees', entry, 'logs', 'HEAD'), 'utf8').catch(() => '');
+  const last = log.trimEnd().split('\n').at(-1) ?? '';
+  return last === '' || last.split(' ')[1] === tip;
+}
+
+/** Deletes the branch and keeps its commits under another name, in one transaction. */
+async function retireBranch(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  commit: string,
+): Promise<DiscardOutcome['retired']> {
+  const { commonDir, branch, sessionId } = record;
+  const retired = { ref: `refs/claude/discarded/${sessionId}`, commit };
+  const isInUse = (await listGitWorktrees(host.git, commonDir)).some((listed) => listed.branch === branch);
+  if (isInUse || (await operationOnBranch(commonDir, branch)) !== undefined) return undefined;
+  if ((await resolveCommit(host.git, commonDir, retired.ref)) === commit) return retired;
+  await rememberRetired(host, { ...retired, commonDir });
+  const input = `start\nupdate ${retired.ref} ${commit}\ndelete ${branch} ${commit}\nprepare\ncommit\n`;
+  const git = await gitWithoutHooks(host.git, commonDir);
+  const { code } = await git.bytes(['update-ref', '--stdin'], { input, codes: [0, 128] });
+  return code === 0 ? retired : undefined;
+}
+
+interface Retired {
+  readonly commonDir: string;
+  readonly ref: string;
+  readonly commit: string;
+}
+
+/** What is remembered of deleted branches, one file each. */
+export function retiredDir({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>): string {
+  return path.join(worktreesDir, '.retired');
+}
+
+async function rememberRetired(host: WorktreeHost, retired: Retired): Promise<void> {
+  await mkdir(retiredDir(host), { recursive: true, mode: 0o700 });
+  const file = path.join(retiredDir(host), `${path.basename(retired.ref)}.json`);
+  await writeFile(file, JSON.stringify(retired), { mode: 0o600 });
+}
+
+/** Lets go of the commits of branches that were deleted longer ago than that. */
+export async function sweepRetired(host: WorktreeHost, olderThanMs: number, now = Date.now()): Promise<void> {
+  for (const name of await readdir(retiredDir(host)).catch(() => [])) {
+    const file = path.join(retiredDir(host), name);
+    if (now - (await stat(file)).mtimeMs <= olderThanMs) continue;
+    const { commonDir, ref, commit } = JSON.parse(await readFile(file, 'utf8')) as Retired;
+    if ((await resolveCommit(host.git, commonDir, ref).catch(() => undefined)) === commit)
+      await (
+        await gitWithoutHooks(host.git, commonDir)
+      )(['update-ref', '-d', ref, commit]);
+    await rm(file, { force: true });
+  }
 }
 
 function looseRef({ branch }: WorktreeRecord, commit: string): string {

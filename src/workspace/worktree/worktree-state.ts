@@ -93,12 +93,14 @@ export interface Unreadable {
   readonly problem: string;
 }
 
-export async function listWorktrees(host: WorktreeHost): Promise<(WorktreeState | Unreadable)[]> {
+/** All of them, or that of one session. */
+export async function listWorktrees(host: WorktreeHost, sessionId?: string): Promise<(WorktreeState | Unreadable)[]> {
   const listed: (WorktreeState | Unreadable)[] = [];
   for (const id of await listRecordIds(host)) {
     try {
       const record = await loadRecord(host, id);
-      if (record) listed.push(await worktreeState(host, record));
+      if (record && (sessionId ?? record.sessionId) === record.sessionId)
+        listed.push(await worktreeState(host, record));
     } catch (error) {
       listed.push({ id, problem: messageOf(error) });
     }

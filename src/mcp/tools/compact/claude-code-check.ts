@@ -1,16 +1,21 @@
 import { z } from 'zod';
+import type { SessionReading } from '../../../engine/conversation/reading.ts';
 import type { Answer } from '../../../schema/commands.ts';
-import { DomainError } from '../../../errors/errors.ts';
-import { RESPONSE_MODES } from '../../../schema/enums.ts';
+import { DomainError, formatError } from '../../../errors/errors.ts';
+import { RESPONSE_MODES, WAIT_FOR } from '../../../schema/enums.ts';
+import type { CheckedSession } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
+import { defineTool, repeated, shownWarnings, type ToolContext } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { checkView } from '../../../views/check-view.ts';
-import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession } from '../../wait.ts';
+import { checkView, checkViews } from '../../../views/check-view.ts';
+import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession, waitForSessions } from '../../wait.ts';
 import { answers, confirm, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
-import { checkOutput } from './shared.ts';
+import { checkedOutput } from './shared.ts';
 import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
+
+/** In one call. */
+const MAX_SESSIONS = 20;
 
 const permissionOptions = z
   .strictObject({
@@ -36,12 +41,28 @@ const input = z.strictObject({
   action: z
     .enum(CHECK_ACTIONS)
     .describe(
-      'respond_permission: answer one of actions; with waitMs, continue to the next request or the result; wait: until it finishes, asks, or waitMs is up, repeat while running; poll: immediate, with events',
+      'respond_permission: answer one of actions and, with waitMs, continue to the next or the result; wait: until it rests, asks or waitMs is up; poll: at once, with events',
     )
     .meta({
       note: '`wait` returns when the session finishes, asks something, or the time is up, and keeps waiting while a person has a form for the request; `poll` returns immediately; `respond_permission` answers one request.',
     }),
-  sessionId,
+  sessionId: sessionId
+    .optional()
+    .meta({ note: 'The session; required unless `sessionIds` is given.', whenOmitted: 'none' }),
+  sessionIds: z
+    .array(z.string().min(1))
+    .min(1)
+    .max(MAX_SESSIONS)
+    .describe('for wait and poll: several; answers when one asks or all rest')
+    .optional()
+    .meta({
+      note: 'For `wait` and `poll`: several sessions at once, at most 20; the answer has `sessions`. `wait` returns when one needs an answer or all are at rest. `maxBytes` is shared: the oldest requests come first and whole, the rest as `{requestId, toolName, omitted: true}`. Not together with `cursor`, `toolUseID` or `resultOffset`.',
+      whenOmitted: 'one session',
+    }),
+  waitFor: unlisted(z.enum(WAIT_FOR).optional()).meta({
+    note: 'For `wait` with `sessionIds`: `any` also returns when one of them comes to rest during the call.',
+    whenOmitted: '`all`',
+  }),
   requestId: z
     .string()
     .min(1)
@@ -86,7 +107,6 @@ const input = z.strictObject({
     whenOmitted: '200 in `minimal`, no limit in `full`',
   }),
   pollOptions: pollOptions
-    .describe('what the answer includes')
     .optional()
     .meta({ note: 'What to include in the answer. Each may also be given at top level.', whenOmitted: 'see each one' }),
 });
@@ -98,27 +118,29 @@ export const claudeCodeCheck = defineTool({
   title: 'Watch a session and answer its requests',
   describe: () =>
     "Answer a session's requests and wait for what comes next, in one call. At rest, result.result is Claude's claim, " +
-    'result.work the evidence: read result.attention first; work.problems lists failed and denied tool calls.',
+    'result.work the evidence: read result.attention first; work.problems lists what failed or was denied.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   isRead: ({ action }) => action === 'poll' || action === 'wait',
   input: () => input,
-  output: () => checkOutput,
+  output: () => checkedOutput,
   flatNames: [...POLL_OPTION_NAMES, ...PERMISSION_OPTION_NAMES],
   normalize: (args) =>
     nestFlat(nestFlat(args, 'pollOptions', POLL_OPTION_NAMES), 'permissionOptions', PERMISSION_OPTION_NAMES),
   async run(args, context) {
     checkFits(args);
     const { engine } = context;
+    const { sessionIds, sessionId: id = '' } = args;
+    if (sessionIds) return checkedSessions([...new Set(sessionIds)], args, context);
     switch (args.action) {
       case 'poll':
-        await waitForSession(args.sessionId, 0, context);
-        return checkView(await engine.read(args.sessionId), viewOptions('poll', args));
+        await waitForSession(id, 0, context);
+        return checkView(await engine.read(id), viewOptions('poll', args));
       case 'wait':
-        await engine.read(args.sessionId);
-        await waitForSession(args.sessionId, args.waitMs ?? DEFAULT_WAIT_MS, context);
-        return checkView(await engine.read(args.sessionId), viewOptions('wait', args));
+        await engine.read(id);
+        await waitForSession(id, args.waitMs ?? DEFAULT_WAIT_MS, context);
+        return checkView(await engine.read(id), viewOptions('wait', args));
       case 'respond_permission': {
-        const { sessionId: id, requestId = '' } = args;
+        const { requestId = '' } = args;
         const command = { kind: 'respond', sessionId: id, requestId, answer: answerOf(args) } as const;
         const { warnings } = repeated(context) ?? (await engine.execute<'respond'>(command));
         await waitForSession(id, args.waitMs ?? 0, context);
@@ -129,7 +151,35 @@ export const claudeCodeCheck = defineTool({
   },
 });
 
+/** An unknown session is reported in its place; the others are answered all the same. */
+async function checkedSessions(
+  ids: readonly string[],
+  args: Input,
+  context: ToolContext,
+): Promise<{ sessions: CheckedSession[] }> {
+  const { engine } = context;
+  const action = args.action === 'poll' ? 'poll' : 'wait';
+  const read = async (id: string): Promise<SessionReading | CheckedSession> =>
+    engine.read(id).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== 'SESSION_NOT_FOUND') throw error;
+      return { sessionId: id.slice(0, 200), status: 'error', isError: true, error: formatError(error) };
+    });
+  const known = (await Promise.all(ids.map(read))).flatMap((one) => ('record' in one ? [one.record.id] : []));
+  const waitMs = action === 'poll' ? 0 : (args.waitMs ?? DEFAULT_WAIT_MS);
+  await waitForSessions(known, waitMs, context, args.waitFor);
+  const found = await Promise.all(ids.map(read));
+  const views = checkViews(
+    found.filter((one) => 'record' in one),
+    viewOptions(action, args),
+  );
+  return { sessions: found.map((one) => ('record' in one ? (views.shift() ?? { sessionId: one.record.id }) : one)) };
+}
+
 function checkFits(args: Input): void {
+  if ((args.sessionId === undefined) === (args.sessionIds === undefined))
+    throw new DomainError('INVALID_ARGUMENT', 'Give either sessionId or sessionIds.');
+  if (args.sessionIds) checkFitsSeveral(args);
+  else if (args.waitFor === 'any') throw new DomainError('INVALID_ARGUMENT', 'waitFor is only valid with sessionIds.');
   if (args.action === 'respond_permission') {
     if (args.requestId === undefined)
       throw new DomainError(
@@ -151,6 +201,20 @@ function checkFits(args: Input): void {
   });
   if (stray.length > 0)
     throw new DomainError('INVALID_ARGUMENT', `${stray.join(', ')} is only valid with action "respond_permission".`);
+}
+
+function checkFitsSeveral({ action, cursor, pollOptions: { toolUseID, resultOffset } = {} }: Input): void {
+  if (action === 'respond_permission')
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      'respond_permission answers one request: give sessionId, not sessionIds.',
+    );
+  const given = Object.entries({ cursor, toolUseID, resultOffset }).filter(([, value]) => value !== undefined);
+  if (given.length > 0)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `${given.map(([name]) => name).join(', ')} cannot be used with sessionIds; check that session alone, with sessionId.`,
+    );
 }
 
 function answerOf(args: Input): Answer {

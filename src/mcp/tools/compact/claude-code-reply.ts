@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { WHEN_BUSY } from '../../../schema/enums.ts';
 import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
-import { defineTool, repeated } from '../../define-tool.ts';
+import { defineTool, repeated, sessionIdOf } from '../../define-tool.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
@@ -79,12 +79,7 @@ export const claudeCodeReply = defineTool({
   output: () => checkOutput,
   flatNames: DISK_NAMES,
   normalize,
-  failure: (error, args) => ({
-    sessionId: typeof args['sessionId'] === 'string' ? args['sessionId'].slice(0, 200) : '',
-    status: 'error',
-    isError: true,
-    error,
-  }),
+  failure: (error, args) => ({ sessionId: sessionIdOf(args), status: 'error', isError: true, error }),
   async run(args, context) {
     const again = repeated(context);
     if (again) return startedView(again, args.waitMs, context);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkAnswer } from '../../../schema/results.ts';
+import { attemptsAnswer, checkAnswer, checkedSession, compactStatus } from '../../../schema/results.ts';
 import {
   ADVANCED_OPTION_NAMES,
   advancedOptions,
@@ -46,7 +46,10 @@ const listedOptions = {
     ...OBJECT,
     description: '{type: "worktree", base?, branch?}: its own git worktree',
   }),
-  tools: listedAs(advancedOptions.tools, { ...NAMES, description: 'the only built-in tools; [] for none' }),
+  tools: listedAs(advancedOptions.tools, {
+    anyOf: [NAMES, OBJECT],
+    description: 'the only built-in tools; [] for none',
+  }),
 };
 
 const rareOptions = Object.fromEntries(
@@ -104,5 +107,21 @@ export const checkOutput = z
     sessionId: checkAnswer.shape.sessionId,
     isError: z.boolean().optional().meta({ note: '`true` if the call itself failed.' }),
     error: errorText,
+    sessionStatus: unlisted(compactStatus.optional()).meta({
+      note: 'For a reply that was refused, whose `status` is `error`: the status of the session.',
+    }),
   })
   .meta({ describedWith: 'claude_code_check' });
+
+/** What a start may return besides. */
+export const startOutput = checkOutput.extend({
+  attempts: listedAs(attemptsAnswer.shape.attempts.optional(), OBJECTS),
+});
+
+/** What a check may return: about one session, or about several. */
+export const checkedOutput = checkOutput.extend({
+  sessionId: checkAnswer.shape.sessionId.optional(),
+  sessions: listedAs(z.array(checkedSession).optional(), OBJECTS).meta({
+    note: 'With `sessionIds`: one for each, with the fields of a check of it alone; for an unknown one, `error`.',
+  }),
+});

@@ -1,12 +1,14 @@
 import { z } from 'zod';
-import type { Driven } from '../../../engine/session/elsewhere.ts';
+import type { EngineClient } from '../../../engine/client.ts';
+import type { SessionReading } from '../../../engine/conversation/reading.ts';
+import type { Driven, Started } from '../../../engine/session/elsewhere.ts';
 import { WORK_DETAILS, type ResponseMode } from '../../../schema/enums.ts';
-import type { CheckAnswer } from '../../../schema/results.ts';
-import { checkView, type CheckViewOptions } from '../../../views/check-view.ts';
+import type { AttemptsAnswer, CheckAnswer, CheckedSession } from '../../../schema/results.ts';
+import { checkView, checkViews, type CheckViewOptions } from '../../../views/check-view.ts';
 import { effectiveLine, startedWorkspace } from '../../../views/session-view.ts';
 import { shownWarnings, type ToolContext } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { waitForSession } from '../../wait.ts';
+import { waitForSession, waitForSessions } from '../../wait.ts';
 
 export const CHECK_ACTIONS = ['poll', 'wait', 'respond_permission'] as const;
 
@@ -105,28 +107,61 @@ export function viewOptions(action: (typeof CHECK_ACTIONS)[number], args: CheckA
 
 /** What start and reply return: immediately, or after a wait with what a check would return. */
 export async function startedView(
-  { sessionId, warnings }: Driven,
+  { sessionId, warnings, attempts }: Started,
   waitMs: number | undefined,
   context: ToolContext,
-): Promise<CheckAnswer> {
+): Promise<CheckAnswer | AttemptsAnswer> {
   const { engine } = context;
-  const token = engine.resumeTokenFor(sessionId);
-  const { record, log } = await engine.read(sessionId);
+  if (attempts) return attemptsView(attempts, waitMs, context);
+  const reading = await engine.read(sessionId);
   const started = {
-    effective: effectiveLine(record),
-    ...startedWorkspace(record),
-    ...(token !== undefined && { resumeToken: token }),
+    effective: effectiveLine(reading.record),
+    ...startedFields(reading, engine),
     ...shownWarnings(warnings),
   };
-  if (waitMs === undefined || waitMs === 0) {
-    return {
-      sessionId,
-      status: 'running',
-      pollInterval: 3000,
-      nextCursor: log.nextId,
-      ...started,
-    };
-  }
+  if (waitMs === undefined || waitMs === 0) return { ...runningView(reading), ...started };
   await waitForSession(sessionId, waitMs, context);
   return { ...checkView(await engine.read(sessionId), viewOptions('wait', {})), ...started };
+}
+
+/** What is the same for all of them stands beside them. */
+async function attemptsView(
+  attempts: readonly Driven[],
+  waitMs: number | undefined,
+  context: ToolContext,
+): Promise<AttemptsAnswer> {
+  const { engine } = context;
+  const ids = attempts.map(({ sessionId }) => sessionId);
+  const read = (): Promise<SessionReading[]> => Promise.all(ids.map((id) => engine.read(id)));
+  const waits = waitMs !== undefined && waitMs > 0;
+  if (waits) await waitForSessions(ids, waitMs, context);
+  const readings = await read();
+  const views = waits ? checkViews(readings, viewOptions('wait', {})) : readings.map(runningView);
+  const shared = new Set(attempts[0]?.warnings.filter((line) => attempts.every((one) => one.warnings.includes(line))));
+  const entries = readings.map((reading, index): CheckedSession => ({
+    ...views[index],
+    sessionId: reading.record.id,
+    ...startedFields(reading, engine),
+    ...shownWarnings(attempts[index]?.warnings.filter((line) => !shared.has(line)) ?? []),
+  }));
+  const { cwd: _, ...options } = readings[0]?.record.options ?? {};
+  return {
+    sessionId: ids[0] ?? '',
+    status: entries[0]?.status ?? 'running',
+    effective: effectiveLine({ ...readings[0]?.record, options }),
+    ...shownWarnings([...shared]),
+    attempts: entries,
+  };
+}
+
+function startedFields(
+  { record }: SessionReading,
+  engine: EngineClient,
+): Pick<CheckAnswer, 'workspace' | 'resumeToken'> {
+  const resumeToken = engine.resumeTokenFor(record.id);
+  return { ...startedWorkspace(record), ...(resumeToken !== undefined && { resumeToken }) };
+}
+
+function runningView({ record, log }: SessionReading): CheckAnswer {
+  return { sessionId: record.id, status: 'running', pollInterval: 3000, nextCursor: log.nextId };
 }

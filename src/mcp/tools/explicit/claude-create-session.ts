@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
 import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
-import { unlisted } from '../../list-schema.ts';
 import { effectiveLine } from '../../../views/session-view.ts';
 import { defined, prompt } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
@@ -11,7 +10,9 @@ const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;
 
 const options = z
   .strictObject({
-    workingDirectory: cwd.describe("default: the server's").meta({ note: 'Directory to work in; it must exist.' }),
+    workingDirectory: cwd
+      .describe("default: the client's root, else the server's")
+      .meta({ note: 'Directory to work in; it must exist.' }),
     model: model.describe('name or alias'),
     permissionMode: z
       .enum(['default', 'acceptEdits', 'plan', 'bypassPermissions'])
@@ -35,7 +36,7 @@ const options = z
       .min(1)
       .describe("appended to Claude Code's")
       .meta({ note: 'Added to Claude Code’s own system prompt.', whenOmitted: 'nothing added' }),
-    dangerouslySkipPermissions: unlisted(z.boolean()).meta({
+    dangerouslySkipPermissions: z.boolean().describe('as bypassPermissions').meta({
       note: 'The same as `permissionMode` `bypassPermissions`; requires the operator’s `ALLOW_BYPASS`.',
       whenOmitted: '`false`',
     }),

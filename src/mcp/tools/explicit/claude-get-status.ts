@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { STATUS_SPANS } from '../../../schema/enums.ts';
 import { requestNotFound } from '../../../engine/session/session-errors.ts';
 import { defineTool } from '../../define-tool.ts';
-import { unlisted } from '../../list-schema.ts';
 import { explicitStatusView } from '../../../views/explicit-view.ts';
 import { MAX_WAIT_MS, waitForSession } from '../../wait.ts';
 import { sessionId, waitMs } from '../fields.ts';
@@ -27,7 +26,7 @@ export const claudeGetStatus = defineTool({
         note: '`last`: `recentOutput` and `toolUseEvents` since the last message; `all`: from the oldest event kept.',
         whenOmitted: '`last`',
       }),
-      outputLines: unlisted(z.int().min(0).max(10_000).optional()).meta({
+      outputLines: z.int().min(0).max(10_000).describe('default 50').optional().meta({
         note: 'How many lines of `recentOutput` to return.',
         whenOmitted: '50',
       }),
@@ -43,6 +42,7 @@ export const claudeGetStatus = defineTool({
       outputLines: args.outputLines ?? DEFAULT_OUTPUT_LINES,
       turn: args.turn ?? 'last',
       wholeInputId: args.inputId,
+      once: false,
     });
   },
 });

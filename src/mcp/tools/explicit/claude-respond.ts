@@ -29,11 +29,19 @@ export const claudeRespond = defineTool({
         .meta({ note: 'With `allow`: run the tool with this input in place of the whole one asked for.' }),
       answers: answers.optional(),
       confirm,
+      always: z.boolean().describe('also allow what alwaysAllows says, this session only').optional().meta({
+        note: 'With `allow`: also allow, for this session, what `alwaysAllows` says.',
+        whenOmitted: '`false`',
+      }),
     }),
   output: () => statusOutput,
   async run({ sessionId: id, inputId, reason, waitMs: wait, ...answer }, context) {
-    if (answer.decision === 'deny' && (answer.updatedInput ?? answer.answers) !== undefined)
-      throw new DomainError('INVALID_ARGUMENT', 'updatedInput and answers are only valid with decision "allow".');
+    const { decision: verdict, updatedInput: changed, answers: given, always } = answer;
+    if (verdict === 'deny' && ((changed ?? given) !== undefined || always === true))
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'updatedInput, answers and always are only valid with decision "allow".',
+      );
     const command = {
       kind: 'respond',
       sessionId: id,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
+import { defineTool, repeated, sessionIdOf, shownWarnings } from '../../define-tool.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
@@ -24,6 +24,7 @@ export const claudeSendMessage = defineTool({
       }),
     }),
   output: () => statusOutput,
+  failure: (error, args) => ({ sessionId: sessionIdOf(args), status: 'error', isError: true, error }),
   async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {
     const { sessionId: to, warnings } =
       repeated(context) ??

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { explicitStatus, statusAnswer, type StatusAnswer } from '../../../schema/results.ts';
 import type { ToolContext } from '../../define-tool.ts';
-import { listedAs } from '../../list-schema.ts';
+import { listedAs, unlisted } from '../../list-schema.ts';
 import { explicitStatusView } from '../../../views/explicit-view.ts';
 import { waitForSession } from '../../wait.ts';
 import { waitMs } from '../fields.ts';
@@ -38,7 +38,14 @@ export const statusOutput = z
     toolUseEvents: listedAs(toolUseEvents, OBJECTS),
   })
   .partial()
-  .extend({ sessionId: statusAnswer.shape.sessionId, ...errorFields, error: statusAnswer.shape.error })
+  .extend({
+    sessionId: statusAnswer.shape.sessionId,
+    ...errorFields,
+    error: statusAnswer.shape.error,
+    sessionStatus: unlisted(explicitStatus.optional()).meta({
+      note: 'For a message that was refused, whose `status` is `error`: the status of the session.',
+    }),
+  })
   .meta({ describedWith: 'claude_get_status' });
 
 /** Immediately, or after a wait like `claude_get_status`. */
@@ -49,5 +56,6 @@ export async function movedView(
 ): Promise<StatusAnswer | undefined> {
   if (wait === undefined || wait === 0) return undefined;
   await waitForSession(sessionId, wait, context);
-  return explicitStatusView(await context.engine.read(sessionId), { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last' });
+  const options = { outputLines: DEFAULT_OUTPUT_LINES, turn: 'last', once: true } as const;
+  return explicitStatusView(await context.engine.read(sessionId), options);
 }
