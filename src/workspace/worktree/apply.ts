@@ -18,7 +18,7 @@ import {
   treeOf,
   type Checkout,
 } from '../git/checkout.ts';
-import { copyIndex } from '../git/status.ts';
+import { copyIndex, readStatus } from '../git/status.ts';
 import {
   commitTree,
   commitWork,
@@ -32,7 +32,6 @@ import { GitError, gitWithoutHooks } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
 import { UnfinishedError, withRefLocked } from '../git/ref-transaction.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
-import { readStatus } from '../git/status.ts';
 import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
 import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
