@@ -44,7 +44,7 @@ verifies(['status.whole', 'list.active'], async (variant) => {
       commandsRun: 1,
       commandsFailed: 0,
       lastCheck: null,
-      lastCommand: { command, exitCode: 0, tail: '' },
+      lastCommand: { command, exitCode: 0, tail: 'done' },
     },
     toolUseEvents: [{ toolName: 'Bash', status: 'completed', input: command }],
     costUsd: expect.closeTo(h.model.chargedUsd(), 6),

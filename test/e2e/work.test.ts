@@ -143,6 +143,8 @@ it('the report counts what each call changed, and lists everything on request', 
 
   const second = await h.ok('claude_code_reply', { sessionId, prompt: 'one more', waitMs: 40_000 });
   expect(second.result.work).toMatchObject({ filesChanged: 2, insertions: 1, deletions: 1, commandsRun: 1 });
+  // Claude Code says something even of a command that says nothing.
+  expect(second.result.work.lastCommand).toMatchObject({ exitCode: 0, tail: '' });
   // The conversation may have begun with another test.
   expect(second.result.work.session.filesChanged).toBeGreaterThanOrEqual(29);
   // Later turns of this session must not use tools: they might count this file as their own.
