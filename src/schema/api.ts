@@ -187,6 +187,7 @@ export const apiRequest = action
   .omit({ expiresInMs: true, inputTruncated: true, inputChars: true, toolUseID: true })
   .extend({
     toolUseID: z.string().optional(),
+    createdAt: time,
     /** What the sub-agent that asks was started for. */
     agent: z.string().optional(),
     sessionId: z.string(),

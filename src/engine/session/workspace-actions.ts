@@ -1,7 +1,7 @@
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { CommandOf } from '../../schema/commands.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
-import type { AppliedWork } from '../../schema/worktree-record.ts';
+import type { AppliedWork as AppliedRecord } from '../../schema/worktree-record.ts';
 import type { ApplyOptions, ApplyOutcome } from '../../workspace/worktree/apply.ts';
 import type { DiffPage, PageOptions } from '../../workspace/report/compare.ts';
 import type {
@@ -30,7 +30,7 @@ export interface WorkspaceActionsContext {
   findSession(id: string): Session | undefined;
 }
 
-export type DiffOutcome = DiffPage & { readonly applied?: Omit<AppliedWork, 'from' | 'to'> };
+export type DiffOutcome = DiffPage & { readonly applied?: Omit<AppliedRecord, 'from' | 'to'> };
 
 interface Place {
   readonly session: Session | undefined;
@@ -52,7 +52,7 @@ export class WorkspaceActions {
     const { workspace, calls } = await this.#place(sessionId);
     const applied = of && (await workspace.lastApplied());
     const { from: _from, to: _to, ...told } = applied ?? {};
-    const said = applied && { applied: told as Omit<AppliedWork, 'from' | 'to'> };
+    const said = applied && { applied: told as Omit<AppliedRecord, 'from' | 'to'> };
     if (applied && of === 'applied') return { ...(await workspace.appliedDiff(applied, page)), ...said };
     const cursor = page.offset === 0 ? undefined : this.#cursors.get(workspace);
     const { cursor: next, ...shown } = await workspace.diff(page, calls, cursor);

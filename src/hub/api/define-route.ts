@@ -10,7 +10,6 @@ import type { Role } from '../../schema/enums.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Tokens } from '../auth/tokens.ts';
-import type { Credential } from '../auth/authenticate.ts';
 import { errorResponse } from '../http/error-response.ts';
 import type { Credential } from '../auth/authenticate.ts';
 import type { Pusher } from '../notify/pusher.ts';
@@ -47,7 +46,6 @@ export interface ApiContext {
 export interface ApiCall<Query, Body> {
   readonly context: ApiContext;
   readonly principal: Principal;
-  readonly credential: Credential | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;

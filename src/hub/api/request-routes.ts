@@ -109,9 +109,9 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
           return { status: 200, json };
         } catch (error) {
           if (!(error instanceof DomainError)) throw error;
-          if (error.code === 'INVALID_ARGUMENT' && decision === 'allow') {
+          if (error.code === 'INVALID_ARGUMENT' && given.decision === 'allow') {
             const stale = await examined(context, principal, request);
-            if (stale && stale.digest !== more.confirm) return mayHaveChanged(error, stale);
+            if (stale && stale.digest !== given.confirm) return mayHaveChanged(error, stale);
           }
           if (error.code !== 'PERMISSION_REQUEST_NOT_FOUND') throw error;
           // Someone was faster; their decision may not have reached the store yet.
