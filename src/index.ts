@@ -29,7 +29,7 @@ export type { SessionReading } from './engine/conversation/reading.ts';
 export type { TurnResult } from './engine/conversation/turn-result.ts';
 export type { RequestKind } from './schema/enums.ts';
 export type { EventBody, RequestRecord, SessionEvent } from './schema/events.ts';
-export type { SessionRecord } from './schema/records.ts';
+export type { ShownRecord as SessionRecord } from './schema/records.ts';
 export type { PermissionMode, SessionOptions } from './schema/session-options.ts';
 export type { Connection } from './transports/stdio.ts';
 

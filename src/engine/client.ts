@@ -2,7 +2,7 @@ import type { Settings } from '../config/load-settings.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { RequestRecord } from '../schema/events.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../schema/session-options.ts';
 import type { ConnectedClient, FormEnd } from './requests/approvals.ts';
 import type { Clock } from './clock.ts';
@@ -191,7 +191,7 @@ export class EngineClient {
   }
 
   /** One that is loaded in this process, without looking any further. */
-  peek(sessionId: string): SessionRecord | undefined {
+  peek(sessionId: string): ShownRecord | undefined {
     return this.#find(sessionId)?.read().record;
   }
 

@@ -9,7 +9,7 @@ import { shortenText } from '../engine/conversation/shortening.ts';
 import { summarizeTool } from '../engine/conversation/tool-summary.ts';
 import type { MessageRole } from '../schema/enums.ts';
 import type { EventBody, MessageBlock } from '../schema/events.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import { actionView, askedPerson, requestSummary } from '../views/action-view.ts';
 import { resultView } from '../views/result-view.ts';
 import { sessionView } from '../views/session-view.ts';
@@ -19,7 +19,7 @@ const MAX_LISTED = 50;
 const DIFF_BYTES = 1_000_000;
 
 /** The list itself, and the sessions that were active last. */
-export function listResources(sessions: readonly SessionRecord[]): ListResourcesResult {
+export function listResources(sessions: readonly ShownRecord[]): ListResourcesResult {
   const newest = sessions.toSorted((a, b) => b.lastActiveAt - a.lastActiveAt).slice(0, MAX_LISTED);
   return {
     resources: [
@@ -82,7 +82,7 @@ export async function readResource(engine: EngineClient, uri: string): Promise<R
   }
 }
 
-function summary(record: SessionRecord): object {
+function summary(record: ShownRecord): object {
   return { ...sessionView(record, false), title: record.title, activity: record.activity };
 }
 

@@ -147,3 +147,6 @@ export const SessionRecord = z.object({
   }),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
+
+/** What readers get of it: all but what only another process needs to continue it. */
+export type ShownRecord = Omit<SessionRecord, 'continuity'>;

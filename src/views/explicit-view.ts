@@ -7,7 +7,7 @@ import { roundUsd } from '../engine/conversation/totals.ts';
 import type { ListedSession } from '../engine/session/session-listing.ts';
 import type { StatusSpan } from '../schema/enums.ts';
 import type { ListedSessionShown } from '../schema/listed-sessions.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import type { Problem, StatusAnswer, ToolUseEvent } from '../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
 import { explicitStatus } from './status.ts';
@@ -63,7 +63,7 @@ function withoutResult(output: readonly string[], result: string | undefined): s
   return isResult ? output.slice(0, output.length - last.length) : [...output];
 }
 
-function outcome({ turn, state, cancellation }: SessionRecord): Pick<StatusAnswer, 'result' | 'error'> {
+function outcome({ turn, state, cancellation }: ShownRecord): Pick<StatusAnswer, 'result' | 'error'> {
   if (state === 'cancelled' && cancellation) return { error: `The session was cancelled: ${cancellation.reason}.` };
   if (!isAtRest(state) || !turn) return {};
   return turn.isError ? { error: turn.text } : { result: turn.text };

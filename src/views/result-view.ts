@@ -2,7 +2,7 @@ import { isAtRest } from '../engine/conversation/state.ts';
 import { cutAt } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
 import type { WorkDetail } from '../schema/enums.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import type { CallResult, PermissionDenial, Work } from '../schema/results.ts';
 
 export interface ResultViewOptions {
@@ -17,7 +17,7 @@ export interface ResultViewOptions {
 
 /** The answer of the last call, or `undefined` if there is none yet. `fullWork` is asked for when all of it is wanted. */
 export function resultView(
-  record: SessionRecord,
+  record: ShownRecord,
   options: ResultViewOptions,
   fullWork?: () => Work | undefined,
 ): { result: CallResult; cut: boolean } | undefined {
@@ -56,7 +56,7 @@ export function resultView(
 }
 
 /** Inputs can be large and appear only in the full form. */
-function denialsOf({ denials, turn }: SessionRecord, full: boolean): PermissionDenial[] {
+function denialsOf({ denials, turn }: ShownRecord, full: boolean): PermissionDenial[] {
   if (!full || !turn) return denials;
   return denials.map((denial, index) => {
     const raw = turn.permissionDenials[index];

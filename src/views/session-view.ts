@@ -12,7 +12,7 @@ import type {
   SessionShown,
   WorktreeShown,
 } from '../schema/listed-sessions.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import type { CheckAnswer, Work } from '../schema/results.ts';
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
 import { compactStatus } from './status.ts';
@@ -20,7 +20,7 @@ import { compactStatus } from './status.ts';
 /**
  * A session with the options that contain no secrets; `sensitive` also shows those that reveal details of the machine.
  */
-export function sessionView(session: SessionRecord, sensitive: boolean): SessionShown {
+export function sessionView(session: ShownRecord, sensitive: boolean): SessionShown {
   return {
     sessionId: session.id,
     status: compactStatus(session),
@@ -44,7 +44,7 @@ export function sessionView(session: SessionRecord, sensitive: boolean): Session
 /** `sensitive` shows where it was and what it was about. */
 export function diskSessionView(
   disk: DiskSession,
-  live: SessionRecord | undefined,
+  live: ShownRecord | undefined,
   sensitive: boolean,
 ): DiskSessionShown {
   return {
@@ -59,7 +59,7 @@ export function diskSessionView(
 
 /** `workspace` is where it works, not what was requested. */
 function shownOptions(
-  { options: { workspace: _asked, ...options } }: SessionRecord,
+  { options: { workspace: _asked, ...options } }: ShownRecord,
   sensitive: boolean,
 ): Omit<SessionOptions, 'workspace'> {
   const names = (Object.keys(options) as Exclude<SessionOptionName, 'workspace'>[]).filter((name) => {
@@ -70,7 +70,7 @@ function shownOptions(
 }
 
 /** What the response to a start says about the new worktree. */
-export function startedWorkspace({ workspace }: SessionRecord): Pick<CheckAnswer, 'workspace'> {
+export function startedWorkspace({ workspace }: ShownRecord): Pick<CheckAnswer, 'workspace'> {
   if (workspace.type !== 'worktree') return {};
   const { path, branch, base } = workspace;
   return { workspace: { path, branch, base } };
@@ -96,7 +96,7 @@ function isTaken({ dirty, unmergedCommits, looseHead, unreadable }: ListedWorktr
 const RULES_CHARS = 300;
 
 /** One line on what a session actually runs under, for a caller that relied on defaults. */
-export function effectiveLine({ options, permissionMode }: Pick<SessionRecord, 'options' | 'permissionMode'>): string {
+export function effectiveLine({ options, permissionMode }: Pick<ShownRecord, 'options' | 'permissionMode'>): string {
   const { cwd, allowedTools = [], disallowedTools = [] } = options;
   return [
     `permissionMode ${permissionMode ?? 'default'}`,
@@ -113,7 +113,7 @@ const CLAIM_CHARS = 300;
 /** One of the sessions of a comparison. The diff stands in one place, though the evidence may have a small one too. */
 export function comparedSession(
   sessionId: string,
-  record: SessionRecord | undefined,
+  record: ShownRecord | undefined,
   page: {
     readonly diff: string;
     readonly totalBytes?: number;

@@ -1,5 +1,5 @@
 import type { State } from '../engine/conversation/state.ts';
-import type { SessionRecord } from '../schema/records.ts';
+import type { ShownRecord } from '../schema/records.ts';
 import type { CheckAnswer, StatusAnswer } from '../schema/results.ts';
 
 export const COMPACT_STATUS = {
@@ -24,10 +24,10 @@ const EXPLICIT = {
   cancelled: 'interrupted',
 } as const satisfies Record<State, StatusAnswer['status']>;
 
-export function compactStatus({ state }: Pick<SessionRecord, 'state'>): CheckAnswer['status'] {
+export function compactStatus({ state }: Pick<ShownRecord, 'state'>): CheckAnswer['status'] {
   return COMPACT_STATUS[state];
 }
 
-export function explicitStatus({ state }: Pick<SessionRecord, 'state'>): StatusAnswer['status'] {
+export function explicitStatus({ state }: Pick<ShownRecord, 'state'>): StatusAnswer['status'] {
   return EXPLICIT[state];
 }

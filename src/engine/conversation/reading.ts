@@ -1,5 +1,5 @@
 import type { RequestRecord, SessionEvent } from '../../schema/events.ts';
-import type { SessionRecord } from '../../schema/records.ts';
+import type { ShownRecord } from '../../schema/records.ts';
 import type { Work } from '../../schema/results.ts';
 import type { ToolUse } from './activity.ts';
 import type { Slice } from './event-log.ts';
@@ -16,7 +16,7 @@ export interface EventReader {
 
 /** What a reader gets of a session: its record, and what is too large to be part of it. */
 export interface SessionReading {
-  readonly record: SessionRecord;
+  readonly record: ShownRecord;
   /** Time of day when it was read. */
   readonly now: number;
   readonly log: EventReader;

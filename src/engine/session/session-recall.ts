@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import type { SessionRecord } from '../../schema/records.ts';
+import type { SessionRecord, ShownRecord } from '../../schema/records.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import { accessOf } from '../rules/directory-access.ts';
 import { eventLimits } from '../conversation/event-log.ts';
@@ -23,7 +23,7 @@ export type Located =
   | { readonly kind: 'elsewhere'; readonly owner: string; readonly hub: string };
 
 export interface SessionList {
-  readonly sessions: readonly SessionRecord[];
+  readonly sessions: readonly ShownRecord[];
   /** Ids of sessions that are stored, but cannot be read. */
   readonly unreadable: readonly string[];
 }

@@ -1,4 +1,4 @@
-import type { SessionRecord } from '../../schema/records.ts';
+import type { SessionRecord, ShownRecord } from '../../schema/records.ts';
 import type { PermissionDenial } from '../../schema/results.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
@@ -9,16 +9,20 @@ import type { Session } from './session.ts';
 /** Silence of this length while Claude works is worth mentioning. */
 export const QUIET_AFTER_MS = 30_000;
 
-/** A live session as plain data. Made for every poll: fields are assigned, since spreading each costs more than all of them. */
+/** A live session as plain data, with what is needed to continue it in another process. */
 export function sessionRecord(session: Session): SessionRecord {
+  return { ...shownRecord(session), continuity: continuityRecord(session) };
+}
+
+/** What readers get of it. Made for every poll: fields are assigned, since spreading each costs more than all of them. */
+function shownRecord(session: Session): ShownRecord {
   const { conversation, atRest } = session;
   const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
   const { model, permissionMode, tools } = setup;
   const { lastToolUseId, problems } = activity;
-  const secretNames = secretNamesOf(setup.options);
-  const options = secretNames.length === 0 ? setup.options : withoutSecrets(setup.options);
+  const options = withoutSecrets(setup.options);
   const work = session.work.short(problems);
-  const record: SessionRecord = {
+  const record: ShownRecord = {
     id: session.id,
     owner: session.owner,
     state: session.state,
@@ -34,7 +38,6 @@ export function sessionRecord(session: Session): SessionRecord {
     backgroundTasks: conversation.backgroundTasks,
     denials: result && atRest ? denialsOf(result.permissionDenials, activity) : [],
     lastMessageAt: conversation.lastMessageAt,
-    continuity: continuityRecord(session, secretNames),
   };
   if (model !== undefined) record.model = model;
   if (permissionMode !== undefined) record.permissionMode = permissionMode;
@@ -52,7 +55,7 @@ export function readingOf(session: Session): SessionReading {
   const { conversation, services } = session;
   const { activity } = conversation;
   return {
-    record: sessionRecord(session),
+    record: shownRecord(session),
     now: services.clock.wallTime(),
     log: conversation.log,
     requests: session.requests,
@@ -79,13 +82,13 @@ export function activityLine({ atRest, conversation }: Session): string {
 }
 
 /** What is needed to continue it in another process. */
-function continuityRecord(session: Session, secretNames: string[]): SessionRecord['continuity'] {
+function continuityRecord(session: Session): SessionRecord['continuity'] {
   const { conversation, launches, mobility, rules, missing } = session;
-  const { position } = session.process.live ?? {};
   const { ownVariables } = rules;
+  const secretNames = secretNamesOf(conversation.setup.options);
   return {
-    ...(session.reporting && { reporting: conversation.state }),
-    ...(position && { position }),
+    reporting: session.reporting ? conversation.state : undefined,
+    position: session.process.live?.position,
     permissionTimeoutMs: conversation.permissionTimeoutMs,
     startTimeoutMs: launches.initTimeoutMs,
     streamsText: launches.streamsText,
@@ -115,6 +118,7 @@ function workspaceRecord({ worktree }: Session): SessionRecord['workspace'] {
 
 /** Never stored: whoever continues the session after a restart must provide it again. */
 function withoutSecrets(options: SessionOptions): SessionOptions {
+  if (secretNamesOf(options).length === 0) return options;
   const { env: _, mcpServers: _servers, settings: _settings, ...rest } = options;
   const { agents, ...others } = rest;
   return secretNamesOf({ agents }).length > 0 ? others : rest;

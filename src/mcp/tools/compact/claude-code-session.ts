@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Asked } from '../../../engine/requests/own-actions.ts';
 import { describeRewind } from '../../../engine/session/rewind.ts';
-import type { SessionRecord } from '../../../schema/records.ts';
+import type { ShownRecord } from '../../../schema/records.ts';
 import { describeApply, describeDiscard } from '../../../engine/session/work-words.ts';
 import type { EngineClient } from '../../../engine/client.ts';
 import type { SessionReading } from '../../../engine/conversation/reading.ts';
@@ -352,7 +352,7 @@ async function view(args: Input, { engine }: ToolContext): Promise<SessionShown>
   return viewWith(record, worktrees, args.includeSensitive === true);
 }
 
-function viewWith(record: SessionRecord, worktrees: readonly ListedWorktree[], sensitive: boolean): SessionShown {
+function viewWith(record: ShownRecord, worktrees: readonly ListedWorktree[], sensitive: boolean): SessionShown {
   const own = worktrees.find(({ sessionId }) => sessionId === record.id);
   const isGone = !own && record.workspace.type === 'worktree';
   const workspace = own ? worktreeView(own, sensitive) : isGone && { state: 'removed' };
