@@ -2,6 +2,7 @@ import { openOwnFile } from '../platform/own-file.ts';
 import { escapeInvisible } from '../text/invisible.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { hasCode, rotatedName } from './audit-file.ts';
+import { aligned, localTime } from '../text/columns.ts';
 
 /** What an entry must have; what is not given does not matter. */
 export interface AuditFilter {
@@ -118,19 +119,16 @@ const MAX_COLUMN_WIDTH = 60;
 
 /** The entries as aligned columns in local time, for people. */
 export function formatAudit(entries: readonly AuditEntry[]): string {
-  const rows = [HEADING, ...entries.map(rowOf)];
-  const widths = HEADING.map((_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
-  );
-  const aligned = (row: readonly string[]): string =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  return rows.map((row) => `${aligned(row).trimEnd()}\n`).join('');
+  return aligned([HEADING, ...entries.map(rowOf)]);
 }
 
 function rowOf({ time, session, principal, name, who, kind, what, outcome, cost, dropped }: AuditEntry): string[] {
-  const lost = dropped === undefined ? '' : ` (${dropped} entries before this one were lost)`;
+  const lost =
+    dropped === undefined
+      ? ''
+      : ` (${dropped} ${dropped === 1 ? 'entry' : 'entries'} before this one ${dropped === 1 ? 'was' : 'were'} lost)`;
   return [
-    localTime(time),
+    timeOf(time),
     printable(session?.slice(0, 8) ?? '-'),
     printable(who),
     printable(name ?? principal ?? '-'),
@@ -141,12 +139,9 @@ function rowOf({ time, session, principal, name, who, kind, what, outcome, cost,
   ];
 }
 
-function localTime(iso: string): string {
-  const time = new Date(iso);
-  if (Number.isNaN(time.getTime())) return printable(iso);
-  const two = (part: number): string => String(part).padStart(2, '0');
-  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
-  return `${date} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
+function timeOf(iso: string): string {
+  const at = Date.parse(iso);
+  return Number.isNaN(at) ? printable(iso) : localTime(at);
 }
 
 /** Fit for a column. Names in the log come from models and plugins: control characters could rewrite the reader's terminal. */

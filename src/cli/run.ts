@@ -40,11 +40,12 @@ export async function run(source: CommandSource | (() => CommandSource)): Promis
 
 /** Commands are loaded on demand: starting the server must not pay for the others. */
 async function dispatch(source: CommandSource): Promise<number> {
-  const { command, flags, rest } = parseCommandLine(source.argv);
+  const { command, topic, flags, rest } = parseCommandLine(source.argv);
   const { version } = packageJson;
+  if (command !== 'serve' && command !== 'hub') process.stdout.off('error', onClosedPipe).on('error', onClosedPipe);
   switch (command) {
     case 'help':
-      process.stdout.write(helpText());
+      process.stdout.write(topic === undefined ? helpText() : await (await import('./commands.ts')).commandHelp(topic));
       return 0;
     case 'version':
       process.stdout.write(`${version}\n`);
@@ -58,11 +59,29 @@ async function dispatch(source: CommandSource): Promise<number> {
       const { env } = withoutSecrets({ argv: [], env: inheritedEnvironment(source, settings) });
       return runHub(rest, { ...source, env, settings, version });
     }
+    case 'inbox':
+    case 'sessions':
+    case 'show':
+    case 'follow':
+    case 'start':
+    case 'send':
+    case 'allow':
+    case 'deny': {
+      const settings = loadSettings(source);
+      const { runClient } = await import('./client/run-client.ts');
+      const { openTerminal, untilInterrupted } = await import('./terminal/terminal.ts');
+      const inherited = inheritedEnvironment(source, settings);
+      const context = { ...source, inherited, version, stderr: (text: string) => process.stderr.write(text) };
+      return untilInterrupted((signal) =>
+        runClient(command, rest, { settings, source: context, terminal: openTerminal(), signal }),
+      );
+    }
     case 'audit': {
-      const { runAudit } = await import('../audit/run-audit.ts');
+      const { runAudit } = await import('./audit/run-audit.ts');
       return runAudit(rest, {
         path: loadSettings(source).auditLog,
         write: (text) => process.stdout.write(text),
+        writeError: (text) => process.stderr.write(text),
       });
     }
     case 'token': {
@@ -131,12 +150,24 @@ async function dispatch(source: CommandSource): Promise<number> {
   }
 }
 
+/** `… | head`: whoever has read enough closes the pipe, and there is nobody left to tell. */
+function onClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+}
+
+/** A person who runs the command to see what it does would otherwise see nothing. */
+const WAITING = `claude-code-mcp is waiting for an MCP client to speak on stdin; clients start it themselves.
+To add it to one: claude-code-mcp install <client>. More: claude-code-mcp --help. Ctrl-C ends it.
+`;
+
 /**
  * Serves from here, or through this user's hub. The first answers come from a record that is valid for this version, so
  * a hub of another version is asked before them.
  */
 async function serveClient(source: CommandSource, version: string): Promise<number> {
   const settings = await withKnownNames(loadSettings(source));
+  if (process.stdin.isTTY) process.stderr.write(WAITING);
   const inherited = inheritedEnvironment(source, settings);
   const context = { ...source, inherited, version, stderr: (text: string) => process.stderr.write(text) };
   const record = settings.hub === 'off' ? undefined : readHubRecord(settings.stateDir);

@@ -85,9 +85,17 @@ const OUTER_SESSION_VARIABLES = [
 
 const OUTER_SESSION_PREFIXES = ['CLAUDE_BG_', 'CLAUDE_CODE_QUESTION_', 'CLAUDE_CODE_SDK_', 'CLAUDE_PLUGIN_'];
 
-const STRIPPED: ReadonlySet<string> = new Set([...SECRET_VARIABLES, ...DRIVER_VARIABLES, ...OUTER_SESSION_VARIABLES]);
+/** What the commands present to a hub: a session that had it could answer its own requests. */
+export const TOKEN_VARIABLE = 'CLAUDE_CODE_MCP_TOKEN';
 
-const RESERVED: ReadonlySet<string> = new Set([...SETTING_KEYS.map(variableOf), ...DRIVER_VARIABLES]);
+const STRIPPED: ReadonlySet<string> = new Set([
+  ...SECRET_VARIABLES,
+  ...DRIVER_VARIABLES,
+  ...OUTER_SESSION_VARIABLES,
+  TOKEN_VARIABLE,
+]);
+
+const RESERVED: ReadonlySet<string> = new Set([...SETTING_KEYS.map(variableOf), ...DRIVER_VARIABLES, TOKEN_VARIABLE]);
 
 /**
  * A variable that only the operator or the driver sets. A caller that could set or remove one would change the rules of

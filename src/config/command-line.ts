@@ -5,6 +5,14 @@ import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.t
 export const COMMANDS = {
   serve: 'serve MCP over stdin and stdout (the default)',
   hub: 'keep sessions for all clients of this user',
+  inbox: 'show what waits for a person, and answer it',
+  sessions: 'list the sessions of the hub',
+  show: 'show a session and its last answer',
+  follow: 'show what a session does, as it does it',
+  start: 'start a session in this directory',
+  send: 'send a message to a session',
+  allow: 'allow a request',
+  deny: 'deny a request',
   doctor: 'check this machine and report what to fix',
   demo: 'run a complete task with a scripted model: no key, no network',
   audit: 'show what was done and who decided it',
@@ -15,10 +23,13 @@ export const COMMANDS = {
   uninstall: 'remove it again',
 } as const;
 
-export type Command = keyof typeof COMMANDS | 'help' | 'version';
+export type CommandName = keyof typeof COMMANDS;
+export type Command = CommandName | 'help' | 'version';
 
 export interface CommandLine {
   readonly command: Command;
+  /** With `help`: the command that it is for; undefined for all of them. */
+  readonly topic?: CommandName | undefined;
   /** Settings given as flags, verbatim; the last one wins. */
   readonly flags: ReadonlyMap<SettingKey, string>;
   /** Arguments of a subcommand, untouched; always empty for `serve`. */
@@ -36,7 +47,7 @@ const INFO_FLAGS: Readonly<Record<string, 'help' | 'version'>> = {
 const KEY_OF_FLAG: ReadonlyMap<string, SettingKey> = new Map(SETTING_KEYS.map((key) => [flagOf(key), key]));
 
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  let command: keyof typeof COMMANDS | undefined;
+  let command: CommandName | undefined;
   const flags = new Map<SettingKey, string>();
   const rest: string[] = [];
 
@@ -46,7 +57,8 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     const key = KEY_OF_FLAG.get(name);
     const takesRest = command !== undefined && command !== 'serve';
 
-    if (Object.hasOwn(INFO_FLAGS, argument)) return { command: INFO_FLAGS[argument] ?? 'help', flags, rest };
+    if (Object.hasOwn(INFO_FLAGS, argument))
+      return { command: INFO_FLAGS[argument] ?? 'help', topic: command, flags, rest };
     if (takesRest && argument === '--') {
       rest.push(...argv.slice(index));
       break;
@@ -58,11 +70,18 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       flags.set(key, requireValue(key, given, value !== undefined));
     } else if (takesRest) rest.push(argument);
     else if (argument.startsWith('-')) throw unknownFlag(name);
+    else if (command === undefined && argument === 'help') return helpAbout(argv.slice(index + 1));
     else if (command === undefined) command = requireCommand(argument);
     else throw new SettingsError(`Unexpected argument ${quote(argument)}; see claude-code-mcp --help.`);
   }
   if (command === undefined || command === 'serve') refuseHubFlags(flags);
   return { command: command ?? 'serve', flags, rest };
+}
+
+/** `help`, `help hub`, `help hub start`: an action has no help of its own. */
+function helpAbout([word]: readonly string[]): CommandLine {
+  const topic = word === undefined || word.startsWith('-') ? undefined : requireCommand(word);
+  return { command: 'help', topic, flags: new Map(), rest: [] };
 }
 
 /** A server that listens nowhere must not look as if it did. */
@@ -84,9 +103,9 @@ function requireValue(key: SettingKey, given: string | undefined, attached: bool
   throw new SettingsError(`${flagOf(key)} needs a value; it takes ${rowOf(key).kind.accepts}.`);
 }
 
-function requireCommand(word: string): keyof typeof COMMANDS {
-  if (Object.hasOwn(COMMANDS, word)) return word as keyof typeof COMMANDS;
-  const nearest = nearestName(word, Object.keys(COMMANDS));
+function requireCommand(word: string): CommandName {
+  if (Object.hasOwn(COMMANDS, word)) return word as CommandName;
+  const nearest = nearestName(word, [...Object.keys(COMMANDS), 'help']);
   throw new SettingsError(
     `Unknown command ${quote(word)}; ${nearest ? `did you mean ${nearest}?` : 'see claude-code-mcp --help.'}`,
   );

@@ -15,7 +15,7 @@ export function helpText(): string {
     ...Object.entries(COMMANDS).map(([name, meaning]) => `  ${name.padEnd(11)}${meaning}`),
     '',
     'Options:',
-    '  --help     show this text',
+    '  --help     show this text; after a command, its own help',
     '  --version  show the version',
     ...serverKeys.flatMap(optionLines),
     '',
@@ -32,7 +32,7 @@ export function helpText(): string {
   ].join('\n');
 }
 
-function optionLines(key: SettingKey): string[] {
+export function optionLines(key: SettingKey): string[] {
   const { kind, meaning, alsoReads = [] } = rowOf(key);
   const value = kind.isSwitch ? '' : ` <${kind.placeholder}>`;
   const also = alsoReads.length === 0 ? '' : ` Also read from ${alsoReads.join(', ')}.`;
@@ -78,7 +78,7 @@ function asCell(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
-function wrap(text: string, indent: string): string[] {
+export function wrap(text: string, indent: string): string[] {
   const lines: string[] = [];
   let line = indent;
   for (const word of text.split(' ')) {

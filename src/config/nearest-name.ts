@@ -18,14 +18,19 @@ function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
+/** Two neighbouring letters in the wrong order are one mistake. */
 function editDistance(a: string, b: string): number {
+  let beforeThat: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const substituted = at(previous, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substituted, at(previous, column) + 1, at(current, column - 1) + 1));
+      const isSwapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const swapped = isSwapped ? at(beforeThat, column - 2) + 1 : Number.POSITIVE_INFINITY;
+      current.push(Math.min(substituted, swapped, at(previous, column) + 1, at(current, column - 1) + 1));
     }
+    beforeThat = previous;
     previous = current;
   }
   return at(previous, b.length);

@@ -1,5 +1,6 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import type { AgentResult } from '../schema/events.ts';
+import { onlyBundledProgram } from './bundled-claude-code.ts';
 
 type Result = Extract<SDKMessage, { type: 'result' }>;
 
@@ -10,7 +11,7 @@ export function toAgentResult(message: Result): AgentResult {
   const errorSubtype = success ? (message.is_error ? 'error_api' : undefined) : message.subtype;
   const structuredOutput = success ? message.structured_output : undefined;
   return {
-    text: success ? textOf(message.result) : errorText(message.errors, interrupted),
+    text: success ? answerText(message) : errorText(message.errors, interrupted),
     // A refused request (HTTP 400) ends as `success` with is_error set.
     isError: message.is_error || !success,
     interrupted,
@@ -25,6 +26,22 @@ export function toAgentResult(message: Result): AgentResult {
     ...(structuredOutput !== undefined && { structuredOutput }),
     permissionDenials: message.permission_denials,
   };
+}
+
+/** Claude Code 2.1.325 says this of a missing login, and names a command that exists only in its own terminal. */
+const NOT_LOGGED_IN = /not logged in|please run \/login|invalid api key|invalid authentication/i;
+
+function answerText(message: Extract<Result, { subtype: 'success' }>): string {
+  const text = textOf(message.result);
+  const isRefused = message.api_error_status === 401 || message.api_error_status === 403;
+  if (!message.is_error || !(isRefused || NOT_LOGGED_IN.test(text))) return text;
+  return `${text}\nClaude Code has no valid login where the server runs. ${loginRemedy()}`;
+}
+
+/** By its path: whoever has Claude Code only from this package has no such command. */
+export function loginRemedy(program = onlyBundledProgram()): string {
+  const command = program === undefined ? 'claude' : `"${program}"`;
+  return `Run ${command} auth login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.`;
 }
 
 /** After an interrupt Claude Code only reports internal notes (`[ede_diagnostic] …`), which mean nothing to anyone else. */

@@ -1,5 +1,7 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 
+import { loginRemedy } from './agent-result.ts';
+
 type Retry = Extract<SDKMessage, { type: 'system'; subtype: 'api_retry' }>;
 
 /** Claude Code retries a rejected login like an overload; waiting does not help, a person has to act. */
@@ -10,10 +12,7 @@ export function isLoginRefusal(retry: Retry): boolean {
 export function describeRetry(retry: Retry): string {
   const attempt = `attempt ${String(retry.attempt)} of ${String(retry.max_retries)}`;
   if (isLoginRefusal(retry)) {
-    return (
-      `The login or key was rejected (${reason(retry)}), ${attempt}: ` +
-      'run `claude` and /login, or correct ANTHROPIC_API_KEY, where the server runs'
-    );
+    return `The login or key was rejected (${reason(retry)}), ${attempt}. ${loginRemedy()}`;
   }
   const seconds = Math.max(1, Math.round(retry.retry_delay_ms / 1000));
   return `The API did not respond (${reason(retry)}): ${attempt} in ${String(seconds)} s`;

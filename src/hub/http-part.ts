@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/client.ts';
 import { OTHERS_ACCESS } from '../engine/rules/directory-access.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EngineServices } from '../engine/ports.ts';
+import type { Principal } from '../engine/rules/principal.ts';
+import type { Rules } from '../engine/rules/rules.ts';
 import type { ServerIdentity } from '../mcp/server.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
@@ -38,14 +41,26 @@ export function stateKeyIn(store: Store): Promise<string> {
   return store.ensureSetting('form-state-key', randomBytes(32).toString('base64url'));
 }
 
+/** Someone at the other end of a local connection, under the rules that it brought. */
+export interface LocalCaller {
+  readonly principal: Principal;
+  readonly rules: Rules;
+}
+
+export interface HubHttp extends Omit<HttpServer, 'serve'> {
+  /** Serves the API over a connection whose other end is known. */
+  serveApi(socket: Socket, caller: LocalCaller): void;
+}
+
 /** Everything the hub does over HTTP, put together: MCP, the API, the dashboard. */
-export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer> {
+export async function serveHubHttp(options: HttpPartOptions): Promise<HubHttp> {
   const { engine, store, hub, once, settings, identity, codes, dashboardDir, stateKey, metrics, rules, push, log } =
     options;
   const { slowDown, isReady, outboxLimits } = options;
   // HTTP callers name the directory to work in: there is no default on this machine.
   const httpRules = engine.rulesFor({ settings, cwd: undefined, access: OTHERS_ACCESS });
-  return serveHttp({
+  const ownRules = new WeakMap<Principal, Rules>();
+  const { serve, ...server } = await serveHttp({
     settings,
     store,
     mcp: mcpServersOver(engine, identity, stateKey, metrics.observer('tcp'), onceForTools(once)),
@@ -66,7 +81,8 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
         settings,
         push,
         tokens: new Tokens(store),
-        clientFor: (principal) => new EngineClient(engine, { principal, rules: httpRules, showsForms: false }),
+        clientFor: (principal) =>
+          new EngineClient(engine, { principal, rules: ownRules.get(principal) ?? httpRules, showsForms: false }),
         stored: async () => engine.stored(),
         signInCode: () => codes.issue(),
         rulesChanged: async () => rules?.look(),
@@ -77,4 +93,11 @@ export async function serveHubHttp(options: HttpPartOptions): Promise<HttpServer
       }),
     ],
   });
+  return {
+    ...server,
+    serveApi(socket, caller) {
+      ownRules.set(caller.principal, caller.rules);
+      serve(socket, caller.principal);
+    },
+  };
 }

@@ -181,6 +181,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       stateKey,
       observe: metrics.observer('pipe'),
       once: onceForTools(once),
+      serveApi: (socket, caller) => http.serveApi(socket, caller),
     });
     const answer = async (request: HubRequest, nonce: string): Promise<SocketAnswer> => {
       if (request.kind === 'status') return { reply: { ok: true, ...status() } };
@@ -191,9 +192,18 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       if (peer.kind === 'inside') {
         const principal = nestedIn(peer.session ?? peer.named[0] ?? 'unknown').id;
         engine.audit.record({ kind: 'server', who: 'policy', what: request.kind, outcome: 'refused', principal });
-        return { reply: { ok: false, why: refusedBelowSession(`hub ${request.kind}`) } };
+        return {
+          reply: {
+            ok: false,
+            why: refusedBelowSession(request.kind === 'terminal' ? 'This command' : `hub ${request.kind}`),
+          },
+        };
       }
       switch (request.kind) {
+        case 'terminal':
+          return clients.openTerminal(request, peer);
+        case 'store':
+          return { reply: { ok: true, version, ...(settings.store !== undefined && { store: settings.store }) } };
         case 'sign-in':
           return { reply: { ok: true, version, code: codes.issue() } };
         case 'stop':

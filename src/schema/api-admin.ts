@@ -66,10 +66,10 @@ export const tokenBody = z.strictObject({
   name: z.string().min(1).max(100),
   role: apiRole,
   attended: z.boolean().default(false),
-  /** As on the command line: `12h`, `30d`. */
+  /** As on the command line: `12h`, `30d` or `never`; 90 days if omitted. */
   expires: z
     .string()
-    .regex(/^[1-9]\d{0,4}[smhdw]$/)
+    .regex(/^(?:never|[1-9]\d{0,5}[mhdwy])$/)
     .optional(),
 });
 export type TokenBody = z.input<typeof tokenBody>;

@@ -102,7 +102,7 @@ export type AuditActor = DecisionSource | 'server' | 'claude';
 export type ProtocolEra = 'legacy' | 'modern';
 
 /** What a local client may ask of the hub, besides attaching to it. */
-export const HUB_REQUESTS = ['status', 'sign-in', 'stop', 'leave', 'restart'] as const;
+export const HUB_REQUESTS = ['status', 'sign-in', 'stop', 'leave', 'restart', 'store'] as const;
 export type HubRequestKind = (typeof HUB_REQUESTS)[number];
 
 /** Tools of Claude Code that run a command. */

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/audit/audit-entry.ts';
 import { linesFromEnd, formatAudit, readAudit, type AuditQuery } from '../../src/audit/report.ts';
-import { runAudit } from '../../src/audit/run-audit.ts';
+import { runAudit } from '../../src/cli/audit/run-audit.ts';
+import { SettingsError } from '../../src/config/settings-error.ts';
 import { temporaryDirectory } from './audit-harness.ts';
 
 function entry(what: string, more: Partial<AuditEntry> = {}): AuditEntry {
@@ -113,11 +114,11 @@ describe('formatAudit', () => {
       entry('claude_code', { time, session: '0123456789', outcome: 'running' }),
       entry('Bash', { time, kind: 'decision', who: 'human', name: 'Anna', outcome: 'allow', cost: 0.5, dropped: 2 }),
     ]);
-    expect(text).toBe(
+    expect(text.replaceAll(/ [+-]\d\d:\d\d /g, ' +00:00 ')).toBe(
       [
-        'time                 session   who     by    kind       what         outcome                                      cost',
-        '2026-01-02 03:04:05  01234567  caller  -     tool_call  claude_code  running',
-        '2026-01-02 03:04:05  -         human   Anna  decision   Bash         allow (2 entries before this one were lost)  $0.5000',
+        'time                        session   who     by    kind       what         outcome                                      cost',
+        '2026-01-02 03:04:05 +00:00  01234567  caller  -     tool_call  claude_code  running',
+        '2026-01-02 03:04:05 +00:00  -         human   Anna  decision   Bash         allow (2 entries before this one were lost)  $0.5000',
         '',
       ].join('\n'),
     );
@@ -135,7 +136,11 @@ describe('formatAudit', () => {
 describe('runAudit', () => {
   async function run(rest: string[], file: string): Promise<{ code: number; text: string }> {
     let text = '';
-    const code = await runAudit(rest, { path: file, write: (part) => (text += part) });
+    const code = await runAudit(rest, {
+      path: file,
+      write: (part) => (text += part),
+      writeError: (part) => (text += part),
+    });
     return { code, text };
   }
 
@@ -168,10 +173,7 @@ describe('runAudit', () => {
       text: expect.stringContaining('is not a regular file') as string,
     });
     for (const bad of [['--last', '0'], ['--last', 'x'], ['--last'], ['--nonsense'], ['word'], ['--json=1']]) {
-      expect(await run(bad, file)).toMatchObject({
-        code: 2,
-        text: expect.stringContaining('Usage: claude-code-mcp audit') as string,
-      });
+      await expect(run(bad, file)).rejects.toThrow(SettingsError);
     }
   });
 });

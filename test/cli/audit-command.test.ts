@@ -25,9 +25,3 @@ test('reads the log that the settings name', async () => {
   expect(stdout).toContain('"what":"claude_code"');
   expect(code).toBe(0);
 });
-
-test('prints its usage for an unknown option', async () => {
-  const { code, stdout } = await runCommand(['audit', '--lst', '5'], { env: place.env() });
-  expect(stdout).toContain('Usage: claude-code-mcp audit');
-  expect(code).toBe(2);
-});

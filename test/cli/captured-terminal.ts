@@ -14,12 +14,15 @@ export function captureTerminal(answers: readonly string[] = []): CapturedTermin
     paint: createPaint(false),
     isLive: false,
     columns: 80,
+    rows: undefined,
     canAsk: answers.length > 0,
     asked,
     get text() {
       return text;
     },
     write: (written) => void (text += written),
+    writeError: (written) => void (text += written),
+    key: () => Promise.resolve('end'),
     async ask(question) {
       asked.push(question);
       const answer = left.shift();

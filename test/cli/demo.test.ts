@@ -220,10 +220,10 @@ describe('live', () => {
 });
 
 test.each([
-  { args: ['--fast'], says: "Unknown option '--fast'" },
+  { args: ['--fast'], says: 'no flag "--fast"' },
   { args: ['--live'], says: 'pass --yes' },
 ])('demo $args is bad usage', async ({ args, says }) => {
-  const { code, stdout } = await runCommand(['demo', ...args], { env: place.env() });
-  expect(stdout).toContain(says);
+  const { code, stderr } = await runCommand(['demo', ...args], { env: place.env() });
+  expect(stderr).toContain(says);
   expect(code).toBe(2);
 });

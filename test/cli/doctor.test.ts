@@ -1,8 +1,12 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { checkLogin } from '../../src/cli/doctor/check-claude-code.ts';
 import { checkGitBash, checkSandbox, type Finding } from '../../src/cli/doctor/check-setup.ts';
 import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
+import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { httpError, text } from '../../src/scripted-model/reply.ts';
+import { startScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import { captureTerminal } from './captured-terminal.ts';
@@ -29,7 +33,7 @@ interface Examination {
 
 async function examine(change: Partial<DoctorContext> = {}): Promise<Examination> {
   const terminal = captureTerminal();
-  const code = await runDoctor(['--json'], {
+  const code = await runDoctor(['--json', '--offline'], {
     argv: [],
     env: { ...place.env(), ...KEY },
     cwd: place.project,
@@ -65,20 +69,45 @@ async function fakeClaude(says: string): Promise<string> {
 test(
   'reports success and exits with 0 when everything is in order',
   async () => {
+    const model = await startScriptedModel();
+    onTestFinished(() => model.close());
+    model.on('Reply with the word ready.').reply(text('ready'));
     const { code, stdout, stderr } = await runCommand(['doctor'], {
-      env: { ...place.env(), ...KEY },
+      env: { ...place.env(), ...KEY, ...model.env() },
       cwd: place.project,
     });
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^✓ Claude Code {11}\d+\.\d+\.\d+, bundled$/m);
-    expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY/m);
-    expect(stdout).toMatch(/^✓ Trial run {13}Claude Code answered through the server in \d+\.\d s$/m);
+    expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY.*verified with one request$/m);
+    expect(stdout).toMatch(
+      /^✓ Trial run {13}Claude Code answered through the server in \d+\.\d s, with a scripted model/m,
+    );
+    expect(stdout).toMatch(/^✓ git {19}\d+\.\d+/m);
     expect(stdout).toContain('Everything looks good.');
     expect(stdout).not.toContain('\u001b');
     expect(code).toBe(0);
   },
   WITHIN_MS,
 );
+
+test('says of a login that it is refused, or that it was not verified', async () => {
+  const model = await startScriptedModel();
+  onTestFinished(() => model.close());
+  model.on('Reply with the word ready.').reply(httpError(401));
+  const bundled = bundledClaudeCode(process.platform, process.arch);
+  const env = { ...place.env(), ...KEY, ...model.env() };
+  const source = { executable: undefined, bundled, env, homedir: place.home, limited: false };
+  expect(await checkLogin(source, false)).toMatchObject({
+    status: 'problem',
+    remedy: expect.stringMatching(/auth login/),
+  });
+  const requests = model.requests.length;
+  expect(await checkLogin(source, true)).toMatchObject({
+    status: 'skipped',
+    found: expect.stringMatching(/not verified/),
+  });
+  expect(model.requests).toHaveLength(requests);
+});
 
 test(
   'reports a missing login and its remedy as JSON, and exits with 1',
@@ -306,10 +335,4 @@ test.each([
 ] as const)('the sandbox is $what', ({ PATH, isOn, status }) => {
   const finding = checkSandbox({ platform: 'linux', env: { PATH } }, isOn);
   expect(finding).toMatchObject({ status, found: expect.stringContaining('bubblewrap and socat') });
-});
-
-test('an unknown option prints the usage', async () => {
-  const { code, stdout } = await runCommand(['doctor', '--jsn'], { env: place.env() });
-  expect(stdout).toContain('Usage: claude-code-mcp doctor [--json]');
-  expect(code).toBe(2);
 });

@@ -44,7 +44,8 @@ test('a token is printed once, and is neither in the store nor in the audit reco
   expect((await stat(path.join(stateDir, 'hub.db'))).mode & 0o077).toBe(0);
 
   const listed = await run(['list']);
-  expect(listed.out).toContain(`${id}  ci  caller`);
+  expect(listed.out).toMatch(/^id +name +role +for +created +state\n/);
+  expect(listed.out).toMatch(new RegExp(`^${id} +ci +caller +program .* [+-]\\d\\d:\\d\\d +expires `, 'm'));
   expect(listed.out).not.toContain(token);
 });
 
@@ -70,7 +71,7 @@ test('names of tokens are printed with control and direction characters escaped'
   await new Tokens(hub).create({ name, role: 'viewer', attended: false });
   await hub.close();
   const { out } = await run(['list']);
-  expect(out).toContain('ci\\u202e\\u2066x  viewer');
+  expect(out).toMatch(/ci\\u202e\\u2066x +viewer/);
   expect(out + (await run(['revoke', name])).out).not.toMatch(/(?!\n)\p{Cc}|\p{Cf}/u);
 });
 
@@ -80,19 +81,28 @@ test('no token is created inside a session', async () => {
 });
 
 test.each([
-  [['create'], 'requires a name'],
+  [['create'], 'needs a name'],
   [['create', 'a'], '--role takes'],
   [['create', 'a', '--role', 'root'], '--role takes'],
   [['create', 'a', '--role', 'caller', '--expires', 'soon'], '--expires takes'],
   [['create', 'a', '--role', 'caller', '--expires', '0d'], '--expires takes'],
-  [['create', 'a', 'b', '--role', 'caller'], 'Unexpected argument'],
-  [['list', '--role', 'caller'], 'only valid with token create'],
-  [['revoke'], 'requires an id'],
-  [['rotate'], 'create, list or revoke'],
+  [['create', 'a', 'b', '--role', 'caller'], 'does not take "b"'],
+  [['list', '--role', 'caller'], 'token list has no flag "--role"'],
+  [['revoke'], 'needs an id'],
+  [['rotate'], 'create, list, revoke'],
+  [['revok', 'ci'], 'did you mean revoke?'],
+  [['create', 'a', '--rol', 'caller'], 'did you mean --role?'],
   [['list', '--yaml'], 'yaml'],
-])('%j is refused with its usage', async (args, mistake) => {
-  const { code, err } = await run(args);
-  expect(code).toBe(2);
-  expect(err).toContain(mistake);
-  expect(err).toContain('Usage:');
+])('%j is refused', async (args, mistake) => {
+  await expect(run(args)).rejects.toThrow(mistake);
+});
+
+test('a token expires after 90 days unless told otherwise', async () => {
+  const expiry = async (...more: string[]): Promise<string | undefined> =>
+    (JSON.parse((await run(['create', 'ci', '--role', 'viewer', '--json', ...more])).out) as { expiresAt?: string })
+      .expiresAt;
+  const days = (Date.parse((await expiry())!) - Date.now()) / 86_400_000;
+  expect(days).toBeGreaterThan(89.9);
+  expect(days).toBeLessThanOrEqual(90);
+  expect(await expiry('--expires', 'never')).toBeUndefined();
 });

@@ -41,7 +41,7 @@ describe('mistakes', () => {
     [['--tolset', 'x'], 'Unknown flag "--tolset"; did you mean --toolset?'],
     [['--max_sessions=3'], 'Unknown flag "--max_sessions"; did you mean --max-sessions?'],
     [['--maxSessions'], 'Unknown flag "--maxSessions"; did you mean --max-sessions?'],
-    [['--hlep'], 'Unknown flag "--hlep"; see claude-code-mcp --help.'],
+    [['--hlep'], 'Unknown flag "--hlep"; did you mean --help?'],
     [['--xyzzy'], 'Unknown flag "--xyzzy"; see claude-code-mcp --help.'],
     [['-x'], 'Unknown flag "-x"; see claude-code-mcp --help.'],
     [['--toString'], 'Unknown flag "--toString"; see claude-code-mcp --help.'],

@@ -1,6 +1,7 @@
 /** The hub commands, as a user types them. */
 
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,6 +13,7 @@ import { readHubRecord } from '../../src/config/hub-record.ts';
 import { askHub } from '../../src/transports/attach/connect-hub.ts';
 import { thisHost } from '../../src/config/host.ts';
 import { builtServer } from '../harness/built-server.ts';
+import { sharedPostgres, withPostgres } from '../store/stores.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 
 interface Outcome {
@@ -121,6 +123,29 @@ it('starts, reports, opens, restarts and stops the hub', async () => {
   expect(existsSync(join(state, 'hub.json'))).toBe(false);
 });
 
+it('token create reaches the store of the running hub', { timeout: 90_000 }, async () => {
+  const server = await sharedPostgres();
+  const name = `tokens_${randomUUID().replaceAll('-', '')}`;
+  await withPostgres(server, (client) => client.query(`CREATE DATABASE ${name}`));
+  onTestFinished(async () => {
+    await withPostgres(server, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  });
+  const store = new URL(server);
+  store.pathname = `/${name}`;
+  const { hub, home, state } = await openWorld();
+  expect(await hub('start', '--listen', '127.0.0.1:0', '--store', store.href)).toMatchObject({ code: 0 });
+  const created = await promisify(execFile)(
+    process.execPath,
+    [builtServer(), 'token', 'create', 'ci', '--role', 'viewer', '--json'],
+    { env: home.env() },
+  );
+  const { token } = JSON.parse(created.stdout);
+  const { url } = readHubRecord(state)!;
+  const answer = await fetch(`${url}/api/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+  expect(answer.status).toBe(200);
+  expect(existsSync(join(state, 'hub.db'))).toBe(false);
+});
+
 it('says why the hub did not start', async () => {
   const { hub } = await openWorld();
   const { code, stderr } = await hub('start', '--listen', '0.0.0.0:0');
@@ -164,7 +189,10 @@ it('refuses commands inside a session that would give an agent more rights', asy
 
 it('names unknown commands and options', async () => {
   const { home } = await openWorld();
-  expect(await runHere(home, ['stpo'])).toMatchObject({ code: 2, stderr: expect.stringContaining('start, stop') });
+  expect(await runHere(home, ['stpo'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('did you mean stop?'),
+  });
   const verbose = await runHere(home, ['status', '--verbose']);
   expect(verbose).toMatchObject({ code: 2, stderr: expect.stringContaining('--verbose') });
 });

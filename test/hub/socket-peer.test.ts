@@ -30,13 +30,25 @@ const { nonce: hub } = await next();
 const words = 'claude-code-mcp client ' + client + ' ' + hub;
 send({ proof: createHmac('sha256', secret).update(words).digest('hex') });
 if (as !== 'none') openSync(stateDir + '/hub-claim-' + hub, 'wx');
-send({ kind, ...(as !== 'none' && { pid: as === 'own' ? process.pid : Number(as) }) });
+const more = kind === 'terminal' ? JSON.parse(process.argv[6]) : {};
+send({ kind, ...more, ...(as !== 'none' && { pid: as === 'own' ? process.pid : Number(as) }) });
 process.stdout.write(JSON.stringify(await next()));
 socket.end();
 `;
 
+/** What a command at a terminal sends. */
+const TERMINAL = {
+  isInteractive: true,
+  place: { user: 'me', home: '/', configDir: '/', stateDir: '/' },
+  ...{ version: '1', toolset: 'compact', cwd: '/', given: {}, env: {} },
+  rules: {
+    ...{ approvals: 'auto', denyOptions: [], allowBypass: false, sandbox: false, sandboxNetwork: [] },
+    ...{ maxDepth: 2, depth: 0 },
+  },
+};
+
 it.runIf(process.platform === 'linux')(
-  'an agent that talks to the hub’s socket can neither sign in nor stop the hub, whichever pid it claims',
+  'an agent that talks to the hub’s socket can neither sign in, stop the hub nor answer, whichever pid it claims',
   { timeout: 60_000 },
   async () => {
     const home = await createHome();
@@ -56,9 +68,10 @@ it.runIf(process.platform === 'linux')(
     const askHub = async (inside: boolean, kind: string, as: string): Promise<Record<string, unknown>> => {
       const env = { ...home.env(), ...(inside && { CLAUDE_CODE_MCP_PARENT: session }) };
       const args = ['-c', 'env -i "$@"; true', 'sh', process.execPath, script, stateDir, socket, kind, as];
+      args.push(JSON.stringify(TERMINAL));
       return JSON.parse((await run('sh', args, { env })).stdout) as Record<string, unknown>;
     };
-    for (const kind of ['sign-in', 'stop', 'restart']) {
+    for (const kind of ['sign-in', 'stop', 'restart', 'terminal']) {
       expect(await askHub(true, kind, 'own')).toEqual({
         ok: false,
         why: expect.stringMatching(/does not run inside a session/),

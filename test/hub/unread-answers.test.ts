@@ -111,6 +111,7 @@ test('a client on the local socket that does not read gets its answers as it rea
     host,
     identity: { name: 'claude-code-mcp', version: '0.0.0-test' },
     stateKey: await stateKeyIn(store),
+    serveApi: () => undefined,
   });
   const request = {
     kind: 'attach',
@@ -122,7 +123,7 @@ test('a client on the local socket that does not read gets its answers as it rea
     rules: engine.settings,
     place: placeOf(engine.settings, host),
   } as const;
-  const { takeOver } = await clients.attach(request, { kind: 'outside' });
+  const { takeOver } = await clients.attach(request, { kind: 'outside', isInteractive: false });
   const server = net.createServer((accepted) => takeOver?.(accepted)).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

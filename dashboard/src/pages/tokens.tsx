@@ -21,7 +21,7 @@ const LIFETIMES = {
   '30d': '30 days',
   '90d': '90 days',
   '365d': '1 year',
-  '': 'never expires',
+  never: 'never expires',
 } as const;
 
 type Loaded =
@@ -186,7 +186,7 @@ function NewToken({ onCreated }: { onCreated: () => void }) {
           name: name.value.trim(),
           role: role.value,
           attended: attended.value,
-          ...(expires.value !== '' && { expires: expires.value }),
+          expires: expires.value,
         },
         key.current,
       );

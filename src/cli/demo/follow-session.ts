@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Answer } from '../../schema/commands.ts';
 import type { Action, CheckAnswer, ServerClient, Question } from '../rehearsal/server-client.ts';
+import type { Screen } from '../terminal/screen.ts';
 import { askYesNo, type Paint, type Terminal } from '../terminal/terminal.ts';
 import { TEST_COMMAND } from './demo-script.ts';
 
@@ -109,55 +110,6 @@ export function diffLines(diff: string, paint: Paint): string[] {
       if (line.startsWith('-')) return `  ${paint.red(line)}`;
       return `  ${line.startsWith('@@') ? paint.cyan(line) : line}`;
     });
-}
-
-const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
-const FRAME_MS = 90;
-const CLEAR_LINE = '\r\u001b[2K';
-
-/** Permanent lines, and below them a status line. Without a live terminal there is no status line. */
-export class Screen {
-  readonly #terminal: Terminal;
-  #now = '';
-  #frame = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(terminal: Terminal) {
-    this.#terminal = terminal;
-  }
-
-  line(text = ''): void {
-    this.#clear();
-    this.#terminal.write(`${text}\n`);
-    this.#draw();
-  }
-
-  /** Sets the status line; an empty text clears it. */
-  now(text: string): void {
-    this.#now = text;
-    if (!this.#terminal.isLive) return;
-    if (text === '') {
-      this.#clear();
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-    } else {
-      this.#timer ??= setInterval(() => this.#draw(), FRAME_MS).unref();
-      this.#draw();
-    }
-  }
-
-  #clear(): void {
-    if (this.#timer) this.#terminal.write(CLEAR_LINE);
-  }
-
-  #draw(): void {
-    if (!this.#timer) return;
-    const { paint, columns } = this.#terminal;
-    const spinner = FRAMES[this.#frame++ % FRAMES.length] ?? '';
-    const room = Math.max(10, columns - 5);
-    const shown = this.#now.length > room ? `${this.#now.slice(0, room - 1)}…` : this.#now;
-    this.#terminal.write(`${CLEAR_LINE}  ${paint.cyan(spinner)} ${paint.dim(shown)}`);
-  }
 }
 
 export interface Verdict {

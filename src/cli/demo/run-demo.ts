@@ -1,16 +1,18 @@
 /** The `demo` command: a complete task, from a failing test to a passing one, through a real client and a real server. */
 
-import { parseArgs } from 'node:util';
+import { SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { startScriptedModel, type ScriptedModel } from '../../scripted-model/scripted-model.ts';
 import { openRehearsal, createWorld, liveEnvironment, type RehearsalSettings, type World } from '../rehearsal/world.ts';
 import type { CheckAnswer } from '../rehearsal/server-client.ts';
+import { counted } from '../../text/columns.ts';
+import { DEMO_FLAGS } from '../commands.ts';
+import { parseFlags, refuseWords } from '../parse-flags.ts';
+import { Screen } from '../terminal/screen.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { BrokenShop, PROMPT, scriptDemo } from './demo-script.ts';
-import { allowAll, askPerson, followSession, Screen, diffLines } from './follow-session.ts';
+import { allowAll, askPerson, followSession, diffLines } from './follow-session.ts';
 
-const USAGE = 'Usage: claude-code-mcp demo [--live [--yes] | --dashboard]';
-const BAD_USAGE = 2;
 const INTERRUPTED = 130;
 /** Patient, because a first start on a busy machine is slow. */
 const START_WITHIN_MS = 50_000;
@@ -39,20 +41,14 @@ interface Choice {
 export async function runDemo(rest: readonly string[], context: DemoContext): Promise<number> {
   const { terminal, signal } = context;
   const choice = parse(rest);
-  if (typeof choice === 'string') {
-    terminal.write(`${choice}\n${USAGE}\n`);
-    return BAD_USAGE;
-  }
   if (choice.dashboard) {
     const { runDashboardDemo } = await import('./dashboard/run-dashboard-demo.ts');
     return runDashboardDemo(context);
   }
-  if (choice.live && !choice.yes && !terminal.canAsk) {
-    terminal.write(
-      'The live demo asks before Claude acts, and this is not an interactive terminal; pass --yes to allow everything.\n',
+  if (choice.live && !choice.yes && !terminal.canAsk)
+    throw new SettingsError(
+      'The live demo asks before Claude acts, and this is not an interactive terminal; pass --yes to allow everything.',
     );
-    return BAD_USAGE;
-  }
   const world = await createWorld(context.env, context.temporaryDir);
   const model = choice.live ? undefined : await startScriptedModel();
   const screen = new Screen(terminal);
@@ -139,7 +135,7 @@ function figures({ result }: CheckAnswer, ms: number, scripted: boolean): string
   const all = `${(ms / 1000).toFixed(1)} s in total`;
   if (result === undefined) return all;
   const cost = `$${result.totalCostUsd.toFixed(4)}${scripted ? ' at list price, nothing was charged' : ''}`;
-  return `${result.numTurns} turns, ${cost}, ${(result.durationMs / 1000).toFixed(1)} s of Claude, ${all}`;
+  return `${counted(result.numTurns, 'turn')}, ${cost}, ${(result.durationMs / 1000).toFixed(1)} s of Claude, ${all}`;
 }
 
 /** The names of the failed tests, from the output of the test runner. */
@@ -148,19 +144,10 @@ function failedTests(output: string): string {
   return [...new Set(names)].join('\n    ') || output.trim().slice(-400);
 }
 
-function parse(rest: readonly string[]): Choice | string {
-  try {
-    const { values } = parseArgs({
-      args: [...rest],
-      options: {
-        live: { type: 'boolean', default: false },
-        yes: { type: 'boolean', short: 'y', default: false },
-        dashboard: { type: 'boolean', default: false },
-      },
-    });
-    if (values.dashboard && (values.live || values.yes)) return '--dashboard cannot be combined with other options.';
-    return values;
-  } catch (error) {
-    return messageOf(error);
-  }
+function parse(rest: readonly string[]): Choice {
+  const { given, words } = parseFlags('demo', DEMO_FLAGS, rest);
+  refuseWords('demo', words);
+  const { live = false, yes = false, dashboard = false } = given;
+  if (dashboard && (live || yes)) throw new SettingsError('--dashboard cannot be combined with other flags.');
+  return { live, yes, dashboard };
 }

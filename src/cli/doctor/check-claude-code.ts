@@ -1,6 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { isBareName } from '../../config/setting-kinds.ts';
+import { loginRemedy } from '../../driver/agent-result.ts';
 import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/program-version.ts';
 import { ok, problem, skipped, type Finding } from './check-setup.ts';
@@ -18,6 +20,7 @@ export interface ClaudeCodeSource {
 const CHECK = 'Claude Code';
 const LOGIN = 'Login';
 const ANSWER_WITHIN_MS = 20_000;
+const REQUEST_WITHIN_MS = 15_000;
 const REINSTALL = 'Reinstall this package with optional dependencies (npm install --include=optional)';
 
 /** Whether Claude Code is there, whether it runs, and whether the Agent SDK supports its version. */
@@ -68,21 +71,64 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
   return ok(CHECK, `${version}, ${executable === undefined ? 'bundled' : file}`);
 }
 
-/** Asks Claude Code itself: it alone knows every way to log in, the system's key store among them. */
-export async function checkLogin(source: ClaudeCodeSource): Promise<Finding> {
+/**
+ * Asks Claude Code itself: it alone knows every way to log in, the system's key store among them. That there is a login
+ * does not mean that it is accepted, so one short request is made with it.
+ */
+export async function checkLogin(source: ClaudeCodeSource, offline: boolean): Promise<Finding> {
   const { stdout } = await runClaudeCode(source, ['auth', 'status', '--json']);
   const status = parse(stdout);
   if (status === undefined) return skipped(LOGIN, 'this Claude Code cannot tell whether it is logged in');
   if (status.loggedIn !== true) {
-    return problem(
-      LOGIN,
-      'not logged in, and no API key is set',
-      // By its path: users who have Claude Code only from this package have no such command.
-      `Run "${programOf(source)}" auth login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN where the server is started.`,
-    );
+    return problem(LOGIN, 'not logged in, and no API key is set', loginRemedy(programOf(source)));
   }
   const how = [status.authMethod, status.apiKeySource, status.apiProvider].filter((word) => typeof word === 'string');
-  return ok(LOGIN, how.join(', '));
+  const login = how.join(', ');
+  if (offline) return skipped(LOGIN, `${login}; not verified (--offline)`);
+  const said = await oneRequest(source);
+  switch (said.kind) {
+    case 'accepted':
+      return ok(LOGIN, `${login}; verified with one request`);
+    case 'refused':
+      return problem(LOGIN, `${login}, but it is refused: ${said.why}`, loginRemedy(programOf(source)));
+    case 'unknown':
+      return skipped(LOGIN, `${login}; not verified: ${said.why}`);
+  }
+}
+
+type Verified = { readonly kind: 'accepted' } | { readonly kind: 'refused' | 'unknown'; readonly why: string };
+
+/** The shortest there is, without tools, in the home directory, and not kept. */
+async function oneRequest(source: ClaudeCodeSource): Promise<Verified> {
+  const output = ['-p', 'Reply with the word ready.', '--output-format', 'stream-json', '--verbose'];
+  const model = ['--model', 'haiku', '--tools', '', '--strict-mcp-config', '--no-session-persistence'];
+  const child = spawn(programOf(source), [...output, ...model], {
+    ...{ cwd: source.homedir, env: source.env, timeout: REQUEST_WITHIN_MS, windowsHide: true },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  child.once('error', () => undefined);
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const verified = verifiedBy(line);
+      if (verified) return verified;
+    }
+    return { kind: 'unknown', why: `no answer within ${String(REQUEST_WITHIN_MS / 1000)} s` };
+  } finally {
+    child.kill();
+  }
+}
+
+/** Claude Code retries a refusal, and a network that is away, for minutes: its first report of one is enough. */
+function verifiedBy(line: string): Verified | undefined {
+  const { type, subtype, is_error, result, error_status } = (parse(line) ?? {}) as Record<string, unknown>;
+  if (type === 'system' && subtype === 'api_retry')
+    return error_status === 401 || error_status === 403
+      ? { kind: 'refused', why: `the API answers ${String(error_status)}` }
+      : { kind: 'unknown', why: 'the API did not respond' };
+  if (type !== 'result') return undefined;
+  if (is_error !== true) return { kind: 'accepted' };
+  const why = typeof result === 'string' ? lastLine(result) : 'Claude Code gave no reason';
+  return { kind: /log ?in|authenticat|api key/i.test(why) ? 'refused' : 'unknown', why };
 }
 
 /** An older patch release is fine: they come out several times a week. */

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, mkdir, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import type { Host } from '../../config/host.ts';
 import { loadSettings, misspeltVariables, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { findGitBash, missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
@@ -9,6 +11,7 @@ import { SettingsError } from '../../config/settings-error.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { withKnownDenyOptions } from '../../engine/rules/known-deny-options.ts';
 import { messageOf } from '../../errors/errors.ts';
+import { findGit } from '../../workspace/git/git-process.ts';
 
 const CHECK = 'Settings';
 
@@ -84,6 +87,21 @@ export function checkGitBash(...asked: Parameters<typeof findGitBash>): Finding 
       return ok(check, bash.file);
     case 'missing':
       return problem(check, bash.problem, bash.remedy);
+  }
+}
+
+/** Needed for worktrees and to see what a session changed; sessions work without it. */
+export async function checkGit({ env }: Pick<Host, 'env'>): Promise<Finding> {
+  const check = 'git';
+  const git = await findGit(env);
+  if (git === undefined)
+    return skipped(check, 'not found on the PATH; worktrees need it, and reports of what a session changed');
+  try {
+    const options = { env, timeout: 10_000, windowsHide: true };
+    const { stdout } = await promisify(execFile)(git.executable, ['--version'], options);
+    return ok(check, stdout.trim().replace(/^git version /, ''));
+  } catch (error) {
+    return problem(check, `it does not run: ${messageOf(error)}`, 'Reinstall git, or remove it from the PATH.');
   }
 }
 

@@ -23,7 +23,10 @@ export async function checkStart(context: StartContext): Promise<Finding> {
   try {
     const said = await oneTurn(context);
     if (said !== READY) throw new Error(`the session ended with ${JSON.stringify(said)}`);
-    return ok(CHECK, `Claude Code answered through the server in ${seconds(performance.now() - started)}`);
+    return ok(
+      CHECK,
+      `Claude Code answered through the server in ${seconds(performance.now() - started)}, with a scripted model: no login or network was used`,
+    );
   } catch (error) {
     return problem(
       CHECK,

@@ -1,19 +1,20 @@
 /** The `doctor` command: checks this machine and says what to fix. */
 
-import { parseArgs } from 'node:util';
 import { childEnvironment } from '../../config/child-environment.ts';
 import type { SettingsSource } from '../../config/load-settings.ts';
 import { isSupportedNode, NODE_RANGE } from '../../platform/node-version.ts';
 import { bundledClaudeCode, type BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
 import { drawsLimits } from '../../engine/rules/imposed-rules.ts';
-import { messageOf } from '../../errors/errors.ts';
 import { printableLines } from '../../text/invisible.ts';
+import { DOCTOR_FLAGS } from '../commands.ts';
+import { parseFlags, refuseWords } from '../parse-flags.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { checkClaudeCode, checkLogin } from './check-claude-code.ts';
 import {
   checkConfigDirectory,
   checkStateDirectory,
   checkWorkingDirectory,
+  checkGit,
   checkGitBash,
   checkSandbox,
   checkNesting,
@@ -26,8 +27,6 @@ import {
 import { checkHub } from './check-hub.ts';
 import { checkStart } from './check-start.ts';
 
-const USAGE = 'Usage: claude-code-mcp doctor [--json]';
-const BAD_USAGE = 2;
 const INTERRUPTED = 130;
 
 export interface DoctorContext extends SettingsSource {
@@ -45,28 +44,24 @@ export interface DoctorContext extends SettingsSource {
 /** Returns the exit code: 0 when nothing has to be fixed. */
 export async function runDoctor(rest: readonly string[], context: DoctorContext): Promise<number> {
   const { terminal, signal, version } = context;
-  let json: boolean;
-  try {
-    ({ json } = parseArgs({ args: [...rest], options: { json: { type: 'boolean', default: false } } }).values);
-  } catch (error) {
-    terminal.write(`${messageOf(error)}\n${USAGE}\n`);
-    return BAD_USAGE;
-  }
+  const { given, words } = parseFlags('doctor', DOCTOR_FLAGS, rest);
+  refuseWords('doctor', words);
+  const { json = false, offline = false } = given;
   const findings: Finding[] = [];
-  for await (const finding of examine(context)) {
+  for await (const finding of examine(context, offline)) {
     if (signal.aborted) return INTERRUPTED;
     findings.push(finding);
     if (!json) terminal.write(lines(finding, terminal));
   }
   const problems = findings.filter(({ status }) => status === 'problem').length;
   terminal.write(
-    json ? `${JSON.stringify({ version, ok: problems === 0, findings }, null, 2)}\n` : summary(problems, terminal),
+    json ? `${JSON.stringify({ version, ok: problems === 0, findings }, null, 2)}\n` : summary(findings, terminal),
   );
   return problems === 0 ? 0 : 1;
 }
 
 /** One check at a time: each is printed as soon as it is done, and later ones depend on earlier ones. */
-async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
+async function* examine(context: DoctorContext, offline: boolean): AsyncGenerator<Finding> {
   const { nodeVersion, env, cwd, homedir, platform, configDir } = context;
   const needs = `this server requires ${NODE_RANGE}`;
   yield isSupportedNode(nodeVersion)
@@ -81,6 +76,7 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
   yield await checkConfigDirectory(configDir);
   const gitBash = checkGitBash(context, settings.gitBashPath);
   if (gitBash) yield gitBash;
+  yield await checkGit(context);
   yield checkSandbox(context, settings.sandbox);
   yield* checkHub(context, context.version);
 
@@ -100,7 +96,7 @@ async function* examine(context: DoctorContext): AsyncGenerator<Finding> {
     yield skipped('Trial run', 'skipped without Claude Code');
     return;
   }
-  yield await checkLogin(source);
+  yield await checkLogin(source, offline);
   yield await checkStart({ ...context, settings });
 }
 
@@ -114,7 +110,10 @@ function lines({ check, status, found, remedy }: Finding, { paint }: Terminal): 
   return `${mark} ${check.padEnd(NAME_WIDTH)} ${shown}\n${remedy === undefined ? '' : `${indent}${paint.bold('→')} ${printableLines(remedy)}\n`}`;
 }
 
-function summary(problems: number, { paint }: Terminal): string {
-  if (problems === 0) return `\n${paint.green('Everything looks good.')}\n`;
+function summary(findings: readonly Finding[], { paint }: Terminal): string {
+  const problems = findings.filter(({ status }) => status === 'problem').length;
+  const isVerified = findings.some(({ check, status }) => check === 'Login' && status === 'ok');
+  if (problems === 0)
+    return `\n${paint.green(isVerified ? 'Everything looks good.' : 'Nothing to fix; whether the login works was not verified.')}\n`;
   return `\n${paint.red(`${problems} ${problems === 1 ? 'problem' : 'problems'} to fix.`)}\n`;
 }

@@ -1,7 +1,8 @@
 import type { CommandSource } from '../run.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { SettingsError, quote } from '../../config/settings-error.ts';
 import { HubUnavailable } from '../../transports/attach/connect-hub.ts';
+import { HUB_ACTIONS } from '../commands.ts';
+import { parseFlags, refuseWords, requireWord, type Flags } from '../parse-flags.ts';
 
 export interface HubCommandContext extends CommandSource {
   readonly settings: Settings;
@@ -9,45 +10,21 @@ export interface HubCommandContext extends CommandSource {
 }
 
 /** Prints its output on stdout; resolves with the exit code. */
-type Action = (context: HubCommandContext, rest: readonly string[]) => Promise<number>;
+type Action = (context: HubCommandContext, flags: readonly string[]) => Promise<number>;
 
-interface Subcommand {
-  readonly options: readonly string[];
-  /** An agent must not get these permissions, and what it starts must not end with its session. */
-  readonly refusedInSession: boolean;
-  readonly load: () => Promise<Action>;
-}
-
-const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  start: {
-    options: [],
-    refusedInSession: true,
-    load: async () => (await import('./background.ts')).startInBackground,
-  },
-  stop: { options: ['--keep'], refusedInSession: true, load: async () => (await import('./background.ts')).stopHub },
-  restart: { options: [], refusedInSession: true, load: async () => (await import('./background.ts')).restartHub },
-  status: {
-    options: ['--json'],
-    refusedInSession: false,
-    load: async () => (await import('./running-hub.ts')).showStatus,
-  },
-  logs: {
-    options: ['--follow', '-f'],
-    refusedInSession: false,
-    load: async () => (await import('./logs.ts')).showLogs,
-  },
-  open: {
-    options: ['--print'],
-    refusedInSession: true,
-    load: async () => (await import('./running-hub.ts')).openDashboard,
-  },
-  install: {
-    options: ['--print'],
-    refusedInSession: true,
-    load: async () => (await import('./service.ts')).installService,
-  },
-  uninstall: { options: [], refusedInSession: true, load: async () => (await import('./service.ts')).uninstallService },
+const ACTIONS: Readonly<Record<keyof typeof HUB_ACTIONS, () => Promise<Action>>> = {
+  start: async () => (await import('./background.ts')).startInBackground,
+  stop: async () => (await import('./background.ts')).stopHub,
+  restart: async () => (await import('./background.ts')).restartHub,
+  status: async () => (await import('./running-hub.ts')).showStatus,
+  logs: async () => (await import('./logs.ts')).showLogs,
+  open: async () => (await import('./running-hub.ts')).openDashboard,
+  install: async () => (await import('./service.ts')).installService,
+  uninstall: async () => (await import('./service.ts')).uninstallService,
 };
+
+/** Of the others an agent must not get the permissions, and what it starts must not end with its session. */
+const ALLOWED_IN_SESSION: readonly string[] = ['status', 'logs'];
 
 export async function runHub(rest: readonly string[], context: HubCommandContext): Promise<number> {
   const [name, ...options] = rest;
@@ -56,15 +33,17 @@ export async function runHub(rest: readonly string[], context: HubCommandContext
     const { runInForeground } = await import('./foreground.ts');
     return runInForeground(context);
   }
-  const subcommand = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name] : undefined;
-  if (!subcommand)
-    throw new SettingsError(`Unknown command hub ${quote(name)}; there are ${Object.keys(SUBCOMMANDS).join(', ')}.`);
-  const stray = options.find((option) => !subcommand.options.includes(option));
-  if (stray !== undefined) throw new SettingsError(`hub ${name} does not take ${quote(stray)}.`);
-  if (subcommand.refusedInSession && refuses(`claude-code-mcp hub ${name}`, context)) return 1;
-  const run = await subcommand.load();
+  if (name.startsWith('-')) parseFlags('hub', {}, rest);
+  const action = requireWord('hub', name, Object.keys(HUB_ACTIONS) as (keyof typeof HUB_ACTIONS)[]);
+  const { given, words } = parseFlags<Flags>(`hub ${action}`, HUB_ACTIONS[action].flags, options);
+  refuseWords(`hub ${action}`, words);
+  if (!ALLOWED_IN_SESSION.includes(action) && refuses(`claude-code-mcp hub ${action}`, context)) return 1;
+  const run = await ACTIONS[action]();
   try {
-    return await run(context, options);
+    return await run(
+      context,
+      Object.keys(given).map((flag) => `--${flag}`),
+    );
   } catch (error) {
     if (!(error instanceof HubUnavailable)) throw error;
     process.stderr.write(`The hub refused: ${error.message}\n`);

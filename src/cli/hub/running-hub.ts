@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
+import type { Settings } from '../../config/load-settings.ts';
+import { SettingsError } from '../../config/settings-error.ts';
 import { writeSignInPage } from '../../hub/auth/sign-in.ts';
 import { printable } from '../../text/invisible.ts';
 import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';
@@ -22,6 +24,30 @@ export async function hubState(stateDir: string): Promise<HubState> {
     if (!(error instanceof HubUnavailable)) throw error;
     return { kind: 'unreachable', record, why: error.message };
   }
+}
+
+/**
+ * The store that the hub of this state directory uses: a token in another one would be of no use. Where no hub runs, the
+ * one that the settings name.
+ */
+export async function storeInUse({
+  stateDir,
+  store,
+}: Pick<Settings, 'stateDir' | 'store'>): Promise<string | undefined> {
+  const record = readHubRecord(stateDir);
+  if (!record) return store;
+  let used: string | undefined;
+  try {
+    ({ store: used } = await askHub<{ store?: string }>(record, stateDir, 'store'));
+  } catch (error) {
+    if (error instanceof HubUnavailable) return store;
+    throw error;
+  }
+  if (store !== undefined && store !== used)
+    throw new SettingsError(
+      'The hub that is running uses another store than --store names; leave it out, or stop the hub.',
+    );
+  return used;
 }
 
 /** The record of a hub that responds, or undefined after reporting that there is none. */

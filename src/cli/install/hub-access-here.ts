@@ -1,9 +1,10 @@
 import { openAudit } from '../../audit/audit-log.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
+import { storeInUse } from '../hub/running-hub.ts';
 import { openStore } from '../../store/open-store.ts';
 import { HubAccess } from './hub-access.ts';
 
-/** To the hub of this machine's user, with the store of its state directory or the one that `--store` names. */
+/** To the hub of this machine's user, with its store. */
 export async function withHubAccess<T>(settings: Settings, work: (hub: HubAccess) => Promise<T>): Promise<T> {
   const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
   const audit = openAudit({ path: settings.auditLog, warn });
@@ -11,7 +12,7 @@ export async function withHubAccess<T>(settings: Settings, work: (hub: HubAccess
     return await work(
       new HubAccess({
         stateDir: settings.stateDir,
-        openStore: () => openStore({ url: settings.store, stateDir: settings.stateDir, warn }),
+        openStore: async () => openStore({ url: await storeInUse(settings), stateDir: settings.stateDir, warn }),
         refusal: runsBelowSession(settings)
           ? refusedBelowSession('claude-code-mcp install --http (or uninstall of it)')
           : undefined,

@@ -1,6 +1,6 @@
 import { readHubRecord } from '../../config/hub-record.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
+import { expiryFrom, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import type { Store } from '../../store/contract.ts';
 
 /** A reason not to change anything, worded for the user. */
@@ -20,7 +20,7 @@ export interface HubAccessContext {
 export interface WantedToken {
   readonly name: string;
   readonly attended: boolean;
-  readonly expiresInMs: number | undefined;
+  readonly expires: string | undefined;
 }
 
 /** Distinguishes tokens that belong to a client's entry from those that a person made and may use elsewhere. */
@@ -55,9 +55,9 @@ export class HubAccess {
   }
 
   /** A caller's token that the hub at this address is known to accept. */
-  create(url: string, { name, attended, expiresInMs }: WantedToken): Promise<string> {
+  create(url: string, { name, attended, expires }: WantedToken): Promise<string> {
     return this.#withTokens(async (tokens) => {
-      const expiresAt = expiresInMs === undefined ? undefined : this.#context.now() + expiresInMs;
+      const expiresAt = expiryFrom(expires, this.#context.now());
       const { token, row } = await tokens.create({ name: `${name}${SUFFIX}`, role: 'caller', attended, expiresAt });
       this.#context.record('token create', { token: row.id, name: row.name, role: row.role });
       try {

@@ -1,11 +1,13 @@
 /** The commands `install` and `uninstall`: this server in the configuration of a client. */
 
-import { parseArgs } from 'node:util';
 import { nearestName } from '../../config/nearest-name.ts';
 import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
+import { quote, SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { parseDuration } from '../../hub/auth/tokens.ts';
+import { INSTALL_FLAGS } from '../commands.ts';
+import { checkExpiry } from '../token/run-token.ts';
+import { parseFlags, type Given, type ParsedFlags } from '../parse-flags.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 import {
   changedLines,
@@ -45,7 +47,7 @@ interface Choice {
   readonly print: boolean;
   readonly yes: boolean;
   readonly http:
-    { readonly url: string | undefined; readonly attended: boolean; readonly expiresInMs?: number } | undefined;
+    { readonly url: string | undefined; readonly attended: boolean; readonly expires?: string } | undefined;
 }
 
 /** The new contents of the file; undefined: it will be removed. */
@@ -64,10 +66,6 @@ export async function runInstall(
 ): Promise<number> {
   const { terminal } = context;
   const choice = parse(direction, rest);
-  if (typeof choice === 'string') {
-    terminal.write(`${choice}\n${usage(direction)}`);
-    return BAD_USAGE;
-  }
   const client: InstallClient = CLIENTS[choice.client];
   const file = client.file(context);
   try {
@@ -77,7 +75,7 @@ export async function runInstall(
     const words = why
       ? `${file} cannot be changed safely: ${error.message}. Please edit it by hand.`
       : messageOf(error);
-    terminal.write(`${terminal.paint.red('✗')} ${words}\n`);
+    terminal.writeError(`${terminal.paint.red('✗')} ${words}\n`);
     return 1;
   }
 }
@@ -114,7 +112,7 @@ async function change(
   if (remark !== undefined) terminal.write(`${remark}\n`);
   if (print) return 0;
   if (!yes && !terminal.canAsk) {
-    terminal.write('Nothing was changed: not an interactive terminal. Pass --yes to change the file.\n');
+    terminal.writeError('Nothing was changed: not an interactive terminal. Pass --yes to change the file.\n');
     return BAD_USAGE;
   }
   if (!yes && !(await askYesNo(terminal, 'Change the file?'))) {
@@ -189,13 +187,13 @@ async function addedOverHttp(
     const origin = await hub.find(http?.url);
     const url = new URL(`/mcp${query}`, origin).href;
     const held = client.format.token(text, name);
-    const wantsNew = http?.attended === true || http?.expiresInMs !== undefined;
+    const wantsNew = http?.attended === true || http?.expires !== undefined;
     if (held !== undefined && !wantsNew && (print || (await hub.isValid(held))))
       return { after: addHttp(text, name, { url, token: held }) };
     const wanted = {
       name: name === DEFAULT_NAME ? clientName : `${clientName} ${name}`,
       attended: http?.attended ?? false,
-      expiresInMs: http?.expiresInMs,
+      expires: http?.expires,
     };
     return {
       after: addHttp(text, name, { url, token: PLACEHOLDER }),
@@ -255,71 +253,42 @@ function flagArguments({ flags, ...host }: InstallContext): string[] {
   });
 }
 
-function parse(direction: Direction, rest: readonly string[]): Choice | string {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...rest],
-      allowPositionals: true,
-      options: {
-        name: { type: 'string', default: DEFAULT_NAME },
-        print: { type: 'boolean', default: false },
-        yes: { type: 'boolean', short: 'y', default: false },
-        http: { type: 'boolean', default: false },
-        url: { type: 'string' },
-        attended: { type: 'boolean', default: false },
-        expires: { type: 'string' },
-      },
-    });
-    const [client, extra] = positionals;
-    if (client === undefined) return `Which client? ${direction} requires one.`;
-    if (extra !== undefined) return `One client at a time; ${JSON.stringify(extra)} is one too many.`;
-    if (!/^[\w-]{1,64}$/.test(values.name))
-      return `--name takes letters, digits, - and _, not ${JSON.stringify(values.name)}.`;
-    if (!isClient(client)) return unknownClient(client);
-    const { name, print, yes } = values;
-    const http = parseHttp(direction, values);
-    return typeof http === 'string' ? http : { client, name, print, yes, http };
-  } catch (error) {
-    return messageOf(error);
-  }
+function parse(direction: Direction, rest: readonly string[]): Choice {
+  const { given, words }: ParsedFlags<typeof INSTALL_FLAGS.install> =
+    direction === 'install'
+      ? parseFlags(direction, INSTALL_FLAGS.install, rest)
+      : parseFlags(direction, INSTALL_FLAGS.uninstall, rest);
+  const [client, extra] = words;
+  const { name = DEFAULT_NAME, print, yes } = given;
+  if (client === undefined) throw new SettingsError(`${direction} needs a client: ${Object.keys(CLIENTS).join(', ')}.`);
+  if (extra !== undefined) throw new SettingsError(`One client at a time; ${quote(extra)} is one too many.`);
+  if (!/^[\w-]{1,64}$/.test(name))
+    throw new SettingsError(`--name takes letters, digits, - and _, not ${quote(name)}.`);
+  if (!isClient(client)) throw unknownClient(client);
+  return { client, name, print: print === true, yes: yes === true, http: parseHttp(given) };
 }
 
-function parseHttp(
-  direction: Direction,
-  { http, url, attended, expires }: { http: boolean; url?: string; attended: boolean; expires?: string },
-): Choice['http'] | string {
-  if (direction === 'uninstall' && http) return 'uninstall removes either kind of entry; omit --http.';
-  if (!http)
-    return (url ?? expires ?? (attended || undefined)) === undefined
-      ? undefined
-      : '--url, --attended and --expires are only valid with --http.';
+function parseHttp({ http, url, expires, ...given }: Given<typeof INSTALL_FLAGS.install>): Choice['http'] {
+  const attended = given.attended === true;
+  if (http === undefined) {
+    if ((url ?? expires ?? (attended || undefined)) !== undefined)
+      throw new SettingsError('--url, --attended and --expires are only valid with --http.');
+    return undefined;
+  }
   if (url !== undefined && !/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
-    return '--url takes the address of the hub, such as https://hub.example.org.';
-  const expiresInMs = expires === undefined ? undefined : parseDuration(expires);
-  if (expires !== undefined && expiresInMs === undefined)
-    return '--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.';
-  return { url, attended, ...(expiresInMs !== undefined && { expiresInMs }) };
+    throw new SettingsError('--url takes the address of the hub, such as https://hub.example.org.');
+  checkExpiry(expires);
+  return { url, attended, ...(expires !== undefined && { expires }) };
 }
 
 function isClient(word: string): word is ClientName {
   return Object.hasOwn(CLIENTS, word);
 }
 
-function unknownClient(word: string): string {
-  const nearest = nearestName(word, Object.keys(CLIENTS));
-  return `Unknown client ${JSON.stringify(word)}${nearest === undefined ? '.' : `; did you mean ${nearest}?`}`;
-}
-
-function usage(direction: Direction): string {
-  const names = Object.entries(CLIENTS).map(([name, { title }]) => `  ${name.padEnd(16)}${title}`);
-  return [
-    `Usage: claude-code-mcp ${direction} <client> [--print] [--yes] [--name ${DEFAULT_NAME}]${direction === 'install' ? ' [settings]' : ''}`,
-    ...(direction === 'install'
-      ? [
-          `       claude-code-mcp install <client> --http [--url <address of the hub>] [--attended] [--expires 30d] [--print] [--yes] [--name ${DEFAULT_NAME}]`,
-        ]
-      : []),
-    ...names,
-    '',
-  ].join('\n');
+function unknownClient(word: string): SettingsError {
+  const names = Object.keys(CLIENTS);
+  const nearest = nearestName(word, names);
+  return new SettingsError(
+    `Unknown client ${quote(word)}; ${nearest === undefined ? `there are ${names.join(', ')}.` : `did you mean ${nearest}?`}`,
+  );
 }

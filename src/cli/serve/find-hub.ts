@@ -94,7 +94,8 @@ export async function hubResponds({ stateDir }: Settings): Promise<boolean> {
   }
 }
 
-function attachRequest(settings: Settings, context: HubClientContext): AttachRequest {
+/** What the hub needs to know about this process. */
+export function attachRequest(settings: Settings, context: HubClientContext): AttachRequest {
   const { approvals, allowedDirs, denyOptions, maxTurns, maxBudgetUsd, allowBypass, sandbox, sandboxNetwork } =
     settings;
   const { depth, maxDepth } = withDepthOfAncestors(settings);

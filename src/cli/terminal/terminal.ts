@@ -7,11 +7,19 @@ export interface Terminal {
   /** Whether lines can be redrawn. */
   readonly isLive: boolean;
   readonly columns: number;
+  /** Undefined where the height is not known. */
+  readonly rows: number | undefined;
   /** Whether someone can answer. */
   readonly canAsk: boolean;
   write(text: string): void;
+  writeError(text: string): void;
   ask(question: string): Promise<string>;
+  /** One key as it is pressed, without echo. Ctrl-C is `interrupt`, the end of the input `end`. */
+  key(): Promise<string>;
 }
+
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
 
 export function openTerminal(): Terminal {
   const { stdin, stdout } = process;
@@ -19,11 +27,16 @@ export function openTerminal(): Terminal {
   return {
     paint: createPaint(isLive),
     isLive,
-    canAsk: stdin.isTTY && stdout.isTTY,
+    canAsk: isTerminal(stdin) && isTerminal(stdout),
     get columns() {
       return stdout.columns ?? 80;
     },
+    get rows() {
+      return stdout.rows > 0 ? stdout.rows : undefined;
+    },
     write: (text) => void stdout.write(text),
+    writeError: (text) => void process.stderr.write(text),
+    key: pressedKey,
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
       // While asking, readline swallows Ctrl-C; without the close handler, an input that ends would leave the question open forever.
@@ -39,6 +52,37 @@ export function openTerminal(): Terminal {
       }
     },
   };
+}
+
+/** Undefined where it is not a terminal, whatever its type says. */
+function isTerminal({ isTTY = false }: { readonly isTTY?: boolean }): boolean {
+  return isTTY;
+}
+
+/** Anything typed ahead stays in the stream for the next question. */
+async function pressedKey(): Promise<string> {
+  const { stdin } = process;
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  try {
+    const text = await new Promise<string>((resolve) => {
+      const read = (piece: string): void => done(piece);
+      const ended = (): void => done(CTRL_D);
+      const done = (piece: string): void => {
+        stdin.off('data', read).off('end', ended);
+        stdin.pause();
+        resolve(piece);
+      };
+      stdin.on('data', read).on('end', ended);
+      stdin.resume();
+    });
+    // An arrow or a function key arrives as one sequence, which must not be taken for an escape and letters.
+    const key = text.startsWith('\u001b') ? text : (Array.from(text)[0] ?? CTRL_D);
+    if (text.length > key.length) stdin.unshift(text.slice(key.length));
+    return key === CTRL_C ? 'interrupt' : key === CTRL_D ? 'end' : key;
+  } finally {
+    stdin.setRawMode(false);
+  }
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

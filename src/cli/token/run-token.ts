@@ -1,16 +1,16 @@
-import { parseArgs } from 'node:util';
 import { openAudit } from '../../audit/audit-log.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
+import { quote, SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { parseDuration, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
+import { expiryFrom, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import { ROLES, type Role } from '../../schema/enums.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
-import { printable, printableLines } from '../../text/invisible.ts';
-
-const USAGE = `Usage: claude-code-mcp token create <name> --role viewer|caller|approver|admin [--attended] [--expires 30d] [--json]
-       claude-code-mcp token list [--json]
-       claude-code-mcp token revoke <id or name> [--json]`;
+import { aligned, localTime } from '../../text/columns.ts';
+import { escapeInvisible, printableLines } from '../../text/invisible.ts';
+import { TOKEN_FLAGS } from '../commands.ts';
+import { storeInUse } from '../hub/running-hub.ts';
+import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
 
 export interface TokenCommandContext {
   /** Opened only when needed; works alongside a running hub. */
@@ -25,7 +25,7 @@ export interface TokenCommandContext {
 }
 
 type Asked =
-  | { action: 'create'; name: string; role: Role; attended: boolean; expiresInMs: number | undefined; json: boolean }
+  | { action: 'create'; name: string; role: Role; attended: boolean; expires: string | undefined; json: boolean }
   | { action: 'list'; json: boolean }
   | { action: 'revoke'; target: string; json: boolean };
 
@@ -33,10 +33,6 @@ type Asked =
 export async function runToken(rest: readonly string[], context: TokenCommandContext): Promise<number> {
   const { refusal, writeError, openStore } = context;
   const asked = parse(rest);
-  if ('mistake' in asked) {
-    writeError(`${asked.mistake}\n${USAGE}\n`);
-    return 2;
-  }
   if (refusal !== undefined) {
     writeError(`claude-code-mcp: ${refusal}\n`);
     return 1;
@@ -57,8 +53,8 @@ export async function runToken(rest: readonly string[], context: TokenCommandCon
 async function carryOut(asked: Asked, tokens: Tokens, { write, now, record }: TokenCommandContext): Promise<void> {
   switch (asked.action) {
     case 'create': {
-      const { name, role, attended, expiresInMs } = asked;
-      const expiresAt = expiresInMs === undefined ? undefined : now() + expiresInMs;
+      const { name, role, attended, expires } = asked;
+      const expiresAt = expiryFrom(expires, now());
       const { token, row } = await tokens.create({ name, role, attended, expiresAt });
       record('token create', { token: row.id, name, role });
       const { id } = row;
@@ -66,21 +62,20 @@ async function carryOut(asked: Asked, tokens: Tokens, { write, now, record }: To
       write(
         asked.json
           ? `${JSON.stringify({ id, name, role, token, ...expiry })}\n`
-          : `${token}\n\nIt is shown only this once. Send it as "Authorization: Bearer …".\n${describe(row, now())}\n`,
+          : `${token}\n\nIt is shown only this once. Send it as "Authorization: Bearer …".\n${table([row], now())}`,
       );
       return;
     }
     case 'list': {
       const rows = await tokens.list();
       if (asked.json) write(`${JSON.stringify(rows.map(asJson), null, 2)}\n`);
-      else
-        write(rows.length === 0 ? 'There are no tokens.\n' : rows.map((row) => `${describe(row, now())}\n`).join(''));
+      else write(rows.length === 0 ? 'There are no tokens.\n' : table(rows, now()));
       return;
     }
     case 'revoke': {
       const row = await tokens.revoke(asked.target);
       record('token revoke', { token: row.id, name: row.name });
-      write(asked.json ? `${JSON.stringify(asJson(row))}\n` : `Revoked: ${describe(row, now())}\n`);
+      write(asked.json ? `${JSON.stringify(asJson(row))}\n` : table([row], now()));
     }
   }
 }
@@ -95,75 +90,80 @@ function asJson({ createdAt, expiresAt, revokedAt, ...row }: ShownToken): Record
   };
 }
 
-function describe(
-  { id, kind, name, role, attended, createdAt, expiresAt, revokedAt }: ShownToken,
-  now: number,
-): string {
-  const day = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
-  const state =
-    revokedAt !== undefined
-      ? `revoked ${day(revokedAt)}`
-      : expiresAt === undefined
-        ? 'never expires'
-        : `${expiresAt <= now ? 'expired' : 'expires'} ${day(expiresAt)}`;
-  const notes = [...(kind === 'sign-in' ? ['browser'] : []), ...(attended ? ['attended'] : [])];
-  return [id, printable`${name}`, role, ...notes, `created ${day(createdAt)}`, state].join('  ');
+const HEADING = ['id', 'name', 'role', 'for', 'created', 'state'];
+
+/** Aligned columns in local time, like `audit`. */
+function table(rows: readonly ShownToken[], now: number): string {
+  return aligned([HEADING, ...rows.map((row) => columnsOf(row, now))]);
 }
 
-function parse(rest: readonly string[]): Asked | { mistake: string } {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...rest],
-      allowPositionals: true,
-      options: {
-        role: { type: 'string' },
-        attended: { type: 'boolean', default: false },
-        expires: { type: 'string' },
-        json: { type: 'boolean', default: false },
-      },
-    });
-    const [action, target, ...others] = positionals;
-    const { json, attended } = values;
-    if (others.length > 0) return { mistake: `Unexpected argument ${JSON.stringify(others[0])}.` };
-    if (action !== 'create' && (values.role ?? values.expires ?? (attended || undefined)) !== undefined)
-      return { mistake: '--role, --attended and --expires are only valid with token create.' };
-    switch (action) {
-      case 'create':
-        return create(target, values.role, values.expires, { attended, json });
-      case 'list':
-        return target === undefined ? { action, json } : { mistake: 'token list takes no name.' };
-      case 'revoke':
-        return target === undefined ? { mistake: 'token revoke requires an id or a name.' } : { action, target, json };
-      default:
-        return { mistake: 'token takes create, list or revoke.' };
+function columnsOf(
+  { id, kind, name, role, attended, createdAt, expiresAt, revokedAt }: ShownToken,
+  now: number,
+): string[] {
+  const state =
+    revokedAt !== undefined
+      ? `revoked ${localTime(revokedAt)}`
+      : expiresAt === undefined
+        ? 'never expires'
+        : `${expiresAt <= now ? 'expired' : 'expires'} ${localTime(expiresAt)}`;
+  const uses = kind === 'sign-in' ? 'browser' : attended ? 'person' : 'program';
+  return [id, escapeInvisible(name), role, uses, localTime(createdAt), state];
+}
+
+function parse([first, ...rest]: readonly string[]): Asked {
+  if (first === undefined)
+    throw new SettingsError('token takes create, list or revoke; see claude-code-mcp token --help.');
+  const action = requireWord('token', first, ['create', 'list', 'revoke']);
+  switch (action) {
+    case 'create':
+      return create(rest);
+    case 'list': {
+      const { given, words } = parseFlags('token list', TOKEN_FLAGS.list, rest);
+      refuseWords('token list', words);
+      return { action, json: given.json === true };
     }
-  } catch (error) {
-    return { mistake: messageOf(error) };
+    case 'revoke': {
+      const { given, words } = parseFlags('token revoke', TOKEN_FLAGS.revoke, rest);
+      const [target, ...others] = words;
+      if (target === undefined) throw new SettingsError('token revoke needs an id or a name.');
+      refuseWords('token revoke', others);
+      return { action, target, json: given.json === true };
+    }
   }
 }
 
-function create(
-  name: string | undefined,
-  role: string | undefined,
-  expires: string | undefined,
-  flags: { attended: boolean; json: boolean },
-): Asked | { mistake: string } {
-  if (name === undefined) return { mistake: 'token create requires a name.' };
-  const known = ROLES.find((one) => one === role);
-  if (!known) return { mistake: `--role takes ${ROLES.join(', ')}.` };
-  const expiresInMs = expires === undefined ? undefined : parseDuration(expires);
-  if (expires !== undefined && expiresInMs === undefined)
-    return { mistake: '--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.' };
-  return { action: 'create', name, role: known, expiresInMs, ...flags };
+function create(rest: readonly string[]): Asked {
+  const { given, words } = parseFlags('token create', TOKEN_FLAGS.create, rest);
+  const [name, ...others] = words;
+  if (name === undefined) throw new SettingsError('token create needs a name.');
+  refuseWords('token create', others);
+  const role = ROLES.find((one) => one === given.role);
+  if (!role)
+    throw new SettingsError(
+      `--role takes ${ROLES.join(', ')}${given.role === undefined ? '' : `, not ${quote(given.role)}`}.`,
+    );
+  checkExpiry(given.expires);
+  const { attended = false, json = false, expires } = given;
+  return { action: 'create', name, role, attended, expires, json };
 }
 
-/** The `token` command on this machine: the store of the state directory, or the one that `--store` names. */
+/** Before the store is opened. */
+export function checkExpiry(expires: string | undefined): void {
+  try {
+    expiryFrom(expires, 0);
+  } catch (error) {
+    throw new SettingsError(`--${messageOf(error)}`);
+  }
+}
+
+/** The `token` command on this machine, with the store of its hub. */
 export async function runTokenHere(rest: readonly string[], settings: Settings): Promise<number> {
   const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
   const audit = openAudit({ path: settings.auditLog, warn });
   try {
     return await runToken(rest, {
-      openStore: () => openStore({ url: settings.store, stateDir: settings.stateDir, warn }),
+      openStore: async () => openStore({ url: await storeInUse(settings), stateDir: settings.stateDir, warn }),
       refusal: runsBelowSession(settings) ? refusedBelowSession('claude-code-mcp token') : undefined,
       write: (text) => void process.stdout.write(text),
       writeError: (text) => void process.stderr.write(text),

@@ -1,13 +1,12 @@
-import { parseArgs } from 'node:util';
 import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/worktree/discard.ts';
 import { withRecord, type WorktreeHost } from '../../workspace/worktree/worktree-records.ts';
 import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree/worktree-state.ts';
+import { counted } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
+import { WORKTREES_FLAGS } from '../commands.ts';
+import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
-
-const USAGE = `Usage: claude-code-mcp worktrees [list] [--json]
-       claude-code-mcp worktrees prune [--yes]`;
 
 /** A session may still be working in a worktree that changed recently. */
 export const REST_MS = 60 * 60 * 1000;
@@ -23,12 +22,8 @@ export interface WorktreesContext {
 export async function runWorktrees(rest: readonly string[], context: WorktreesContext): Promise<number> {
   const { host, terminal } = context;
   const asked = parse(rest);
-  if ('mistake' in asked) {
-    terminal.write(`${asked.mistake}\n${USAGE}\n`);
-    return 2;
-  }
   if (!host) {
-    terminal.write('git was not found on the PATH; worktrees require it.\n');
+    terminal.writeError('git was not found on the PATH; worktrees require it.\n');
     return 1;
   }
   const listed = await listWorktrees(host);
@@ -52,9 +47,9 @@ function describeState(state: WorktreeState): string {
   if (state.state === 'unfinished') return 'interrupted; the next operation resumes it';
   const parts = [
     ...(state.state === 'missing' ? ['directory gone'] : []),
-    ...(state.unmergedCommits > 0 ? [`${state.unmergedCommits} unmerged commit(s)`] : []),
+    ...(state.unmergedCommits > 0 ? [counted(state.unmergedCommits, 'unmerged commit')] : []),
     ...(state.looseHead === undefined ? [] : ['a commit that is not on its branch']),
-    ...(state.dirty.length > 0 ? [`${state.dirty.length} uncommitted file(s)`] : []),
+    ...(state.dirty.length > 0 ? [counted(state.dirty.length, 'uncommitted file')] : []),
     ...(state.unreadable === undefined ? [] : [`cannot be read: ${state.unreadable}`]),
   ];
   if (!isDone(state)) return parts.join(', ');
@@ -82,7 +77,7 @@ async function prune(
   for (const one of chosen) terminal.write(printable`${one.branch}  ${describeState(one)}\n    ${one.path}\n`);
   if (!yes) {
     if (!terminal.canAsk) {
-      terminal.write('Not an interactive terminal: pass --yes to remove them.\n');
+      terminal.writeError('Not an interactive terminal: pass --yes to remove them.\n');
       return 1;
     }
     if (!(await askYesNo(terminal, `Remove ${chosen.length === 1 ? 'it' : `these ${chosen.length}`}?`))) return 1;
@@ -97,26 +92,25 @@ async function prune(
       );
     } catch (error) {
       failures++;
-      terminal.write(printable`${path} stays: ` + printableLines(`${messageOf(error)}\n`));
+      terminal.writeError(printable`${path} stays: ` + printableLines(`${messageOf(error)}\n`));
     }
   }
   return failures === 0 ? 0 : 1;
 }
 
-type Asked = { readonly action: 'list' | 'prune'; readonly json: boolean; readonly yes: boolean };
+type Asked = { readonly action: 'list'; readonly json: boolean } | { readonly action: 'prune'; readonly yes: boolean };
 
-function parse(rest: readonly string[]): Asked | { readonly mistake: string } {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...rest],
-      allowPositionals: true,
-      options: { json: { type: 'boolean', default: false }, yes: { type: 'boolean', short: 'y', default: false } },
-    });
-    const [action = 'list', ...others] = positionals;
-    if ((action !== 'list' && action !== 'prune') || others.length > 0)
-      return { mistake: `worktrees takes list or prune, not ${JSON.stringify(positionals.join(' '))}.` };
-    return { action, ...values };
-  } catch (error) {
-    return { mistake: messageOf(error) };
+function parse([first = 'list', ...others]: readonly string[]): Asked {
+  // `worktrees --json` lists.
+  const rest = first.startsWith('-') ? [first, ...others] : others;
+  const action = first.startsWith('-') ? 'list' : requireWord('worktrees', first, ['list', 'prune']);
+  const command = `worktrees ${action}`;
+  if (action === 'prune') {
+    const { given, words } = parseFlags(command, WORKTREES_FLAGS.prune, rest);
+    refuseWords(command, words);
+    return { action, yes: given.yes === true };
   }
+  const { given, words } = parseFlags(command, WORKTREES_FLAGS.list, rest);
+  refuseWords(command, words);
+  return { action, json: given.json === true };
 }

@@ -17,7 +17,7 @@ import {
   type CreatedToken,
   type TokensAnswer,
 } from '../../schema/api-admin.ts';
-import { parseDuration } from '../auth/tokens.ts';
+import { expiryFrom } from '../auth/tokens.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { DRIVERS, EVERY_ROLE, mayOf, READERS } from './rights.ts';
 import { iso, requestTarget, tokenView, type ViewContext } from './views.ts';
@@ -148,10 +148,7 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
       repeat: 'refused',
       answers: { 201: { description: 'The token.', schema: createdToken } },
       async run({ context, principal, body: { name, role, attended, expires } }) {
-        const lifetime = expires === undefined ? undefined : parseDuration(expires);
-        if (expires !== undefined && lifetime === undefined)
-          throw new DomainError('INVALID_ARGUMENT', 'expires: a number and a unit, such as 12h, 30d or 1y.');
-        const expiresAt = lifetime === undefined ? undefined : context.now() + lifetime;
+        const expiresAt = expiryFrom(expires, context.now());
         const { token, row } = await context.tokens.create({ name, role, attended, expiresAt });
         context.clientFor(principal).record({
           kind: 'server',

@@ -7,7 +7,9 @@ import { parentOf, shownName, TOKEN_PREFIX, type Tokens } from './tokens.ts';
 /** What was presented, so that its validity can be checked again. Never the secret itself. */
 export type Credential =
   | { readonly kind: 'stored'; readonly id: string; readonly expiresAt: number | undefined }
-  | { readonly kind: 'oauth'; readonly expiresAt: number };
+  | { readonly kind: 'oauth'; readonly expiresAt: number }
+  /** A connection over the local socket, whose other end was identified. It is valid while it is open. */
+  | { readonly kind: 'connection'; readonly expiresAt: undefined };
 
 export interface Authenticated {
   readonly principal: Principal;
@@ -76,7 +78,7 @@ export class Authenticator {
 
   async stillHolds(credential: Credential): Promise<boolean> {
     if (credential.expiresAt !== undefined && credential.expiresAt <= this.#options.now()) return false;
-    return credential.kind === 'oauth' || this.#options.tokens.isStillValid(credential.id);
+    return credential.kind !== 'stored' || this.#options.tokens.isStillValid(credential.id);
   }
 }
 

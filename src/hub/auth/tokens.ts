@@ -201,11 +201,26 @@ const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_53
 const MAX_DURATION_MS = 100 * UNITS.y;
 
 /** `90m`, `12h`, `30d`, `4w`, `1y` in milliseconds; undefined for anything else. */
-export function parseDuration(text: string): number | undefined {
+function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,5})([mhdwy])$/.exec(text.trim()) ?? [];
   if (digits === undefined || unit === undefined) return undefined;
   const ms = Number(digits) * UNITS[unit as keyof typeof UNITS];
   return ms <= MAX_DURATION_MS ? ms : undefined;
+}
+
+/** Long enough for what is in use, short enough for what was forgotten. */
+const DEFAULT_LIFETIME = '90d';
+
+/** When a token that is created now expires. Undefined for `never`; throws for what is no duration. */
+export function expiryFrom(given: string | undefined, now: number): number | undefined {
+  if (given === 'never') return undefined;
+  const lifetime = parseDuration(given ?? DEFAULT_LIFETIME);
+  if (lifetime === undefined)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      'expires takes a number and a unit (90m, 12h, 30d, 4w or 1y), or never; 90d if omitted.',
+    );
+  return now + lifetime;
 }
 
 function singleMatch(name: string, rows: readonly StoredToken[]): StoredToken {

@@ -30,6 +30,8 @@ export interface DispatcherOptions {
   readonly isReady: () => boolean;
   readonly router: Router;
   readonly authenticator: Authenticator;
+  /** Who is known to be at the other end of a connection; the API alone is served to them without a credential. */
+  readonly callerAt: (connection: Socket) => Authenticated | undefined;
   readonly attempts: FailedAttempts;
   readonly open: OpenResponses;
   readonly outboxes: Outboxes;
@@ -184,7 +186,8 @@ export class Dispatcher {
   }
 
   async #authenticate(request: IncomingMessage, cookies: boolean): Promise<Authenticated> {
-    const outcome = await this.#options.authenticator.authenticate(request.headers, cookies);
+    const known = cookies ? this.#options.callerAt(request.socket) : undefined;
+    const outcome = known ?? (await this.#options.authenticator.authenticate(request.headers, cookies));
     if ('principal' in outcome) return outcome;
     // Clients without a credential are looking for where to sign in, not guessing.
     if (outcome.refused === 'invalid') await this.#slowDown(request, 'credential');

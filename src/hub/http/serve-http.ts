@@ -1,16 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Settings } from '../../config/load-settings.ts';
 import { isLoopback } from '../../config/setting-kinds.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
+import type { Principal } from '../../engine/rules/principal.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';
 import { FailedAttempts } from '../auth/attempts.ts';
-import { Authenticator, type AccessTokens } from '../auth/authenticate.ts';
+import { Authenticator, type AccessTokens, type Authenticated } from '../auth/authenticate.ts';
 import { signInRoutes } from '../auth/sign-in-routes.ts';
 import type { SignInCodes } from '../auth/sign-in.ts';
 import { Tokens } from '../auth/tokens.ts';
@@ -55,6 +56,8 @@ export interface HttpServer {
   readonly url: string;
   /** Everything it serves besides `/mcp`, `/healthz`, `/readyz` and the dashboard's files. */
   readonly routes: readonly Route[];
+  /** Serves a connection that someone else has accepted, and whose other end is this principal. */
+  readonly serve: (socket: Socket, principal: Principal) => void;
   /** Ends requests in progress cleanly, within three seconds. Idempotent. */
   close(): Promise<void>;
 }
@@ -116,7 +119,9 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     ...(accessTokens?.routes(origin) ?? []),
     ...routes,
   ];
+  const callers = new WeakMap<Socket, Authenticated>();
   const dispatcher = new Dispatcher({
+    callerAt: (socket) => callers.get(socket),
     names: () => bound.names,
     isReady,
     router: new Router(answered),
@@ -142,11 +147,10 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     trustsProxy: settings.behindProxy !== undefined,
     report: (error) => log('error', `http: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
   });
-  const server = start(
-    tls,
-    { ...LIMITS, ...limits },
-    (request, response) => void dispatcher.handle(request, response, false),
-  );
+  const listener: RequestListener = (request, response) => void dispatcher.handle(request, response, false);
+  const server = start(tls, { ...LIMITS, ...limits }, listener);
+  // Listens nowhere: it is handed connections. They are local, so they need no TLS.
+  const local = createServer({ ...LIMITS, ...limits }, listener);
   // A body is requested only once the caller is known.
   server.on('checkContinue', (request: IncomingMessage, response) => void dispatcher.handle(request, response, true));
   await listening(server, settings.listen);
@@ -172,7 +176,16 @@ export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
     clearInterval(idle);
   };
   const url = urlOf(settings, port, tls !== undefined);
-  return { url, routes: answered, close: () => (closing ??= close()) };
+  return {
+    url,
+    routes: answered,
+    serve(socket, principal) {
+      callers.set(socket, { principal, credential: { kind: 'connection', expiresAt: undefined } });
+      local.emit('connection', socket);
+      socket.resume();
+    },
+    close: () => (closing ??= close()),
+  };
 }
 
 function start(

@@ -4,8 +4,8 @@ import type { Settings } from '../../config/load-settings.ts';
 import { rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../config/settings-table.ts';
 import { LOCAL, nestedIn, type Principal } from '../../engine/rules/principal.ts';
 import { intersectRules, strictest } from '../../engine/rules/rule-intersection.ts';
-import type { AttachRequest, UserPlace } from '../../transports/attach/protocol.ts';
-import type { InsidePeer } from './peer.ts';
+import type { AttachRequest, TerminalRequest, UserPlace } from '../../transports/attach/protocol.ts';
+import type { InsidePeer, OutsidePeer } from './peer.ts';
 
 export type Admission =
   | { readonly settings: Settings; readonly warnings: readonly string[] }
@@ -23,7 +23,7 @@ const NAMES: Readonly<Record<keyof UserPlace, string>> = {
  * Whether a client belongs to this hub, and under which rules: those that satisfy both it and `outer`, which are the
  * hub's own or, for a client inside a session, also those of the sessions it runs in.
  */
-export function admit(request: AttachRequest, outer: Settings, place: UserPlace): Admission {
+export function admit(request: AttachRequest | TerminalRequest, outer: Settings, place: UserPlace): Admission {
   for (const key of Object.keys(NAMES) as (keyof UserPlace)[]) {
     if (realPath(request.place[key]) !== realPath(place[key]))
       return { why: `${NAMES[key]} is ${place[key]} there and ${request.place[key]} here` };
@@ -52,8 +52,16 @@ export function withinSessions(hub: Settings, sessions: readonly Settings[]): Se
  * what was started from there, and its form answers are not a person's. If no process shows which session that is, it
  * sees only what it starts itself.
  */
-export function principalOf(peer: { readonly kind: 'outside' } | InsidePeer): Principal {
+export function principalOf(peer: Pick<OutsidePeer, 'kind'> | InsidePeer): Principal {
   return peer.kind === 'outside' ? LOCAL : nestedIn(peer.session ?? randomUUID());
+}
+
+/**
+ * The user at a command outside any session. Everything can be read there; to answer or drive sessions, a person must
+ * be able to see what they do, so it takes a terminal.
+ */
+export function principalAtTerminal({ isInteractive }: OutsidePeer): Principal {
+  return { ...LOCAL, role: isInteractive ? 'admin' : 'viewer', attended: isInteractive };
 }
 
 /** Unchanged if it is not a path, or does not exist. */

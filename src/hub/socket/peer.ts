@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PARENT_VARIABLE, variableOf, withAncestors } from '../../platform/ancestors.ts';
 import { hubClaimFile } from '../../config/hub-record.ts';
@@ -9,10 +9,16 @@ import type { HubRequest } from '../../transports/attach/protocol.ts';
 
 /** Who is at the other end of the socket. */
 export type Peer =
-  | { readonly kind: 'outside' }
+  | OutsidePeer
   | InsidePeer
   /** It does not hold its claim, or not as the process it says it is. */
   | { readonly kind: 'unproven' };
+
+export interface OutsidePeer {
+  readonly kind: 'outside';
+  /** It reads from a terminal and writes to one, so a person can be asked there. */
+  readonly isInteractive: boolean;
+}
 
 /** A process inside a session. */
 export interface InsidePeer {
@@ -42,25 +48,41 @@ export async function peerOf(request: HubRequest, context: PeerContext): Promise
   const { inside, isNested } = claimOf(request);
   try {
     if (platform !== 'linux')
-      return isNested ? { kind: 'inside', session: inside, named: inside === undefined ? [] : [inside] } : OUTSIDE;
+      return isNested
+        ? { kind: 'inside', session: inside, named: inside === undefined ? [] : [inside] }
+        : { kind: 'outside', isInteractive: claimsTerminal(request) };
     const { pid } = request;
     if (pid === undefined || !(await holds(pid, claim))) return { kind: 'unproven' };
     const { session, named, isMarked } = await marksOf(pid, processes);
     if (inside !== undefined) named.add(inside);
     const isInside = isNested || isMarked || session !== undefined || named.size > 0;
-    return isInside ? { kind: 'inside', session, named: [...named] } : OUTSIDE;
+    if (isInside) return { kind: 'inside', session, named: [...named] };
+    return { kind: 'outside', isInteractive: claimsTerminal(request) && (await isAtTerminal(pid)) };
   } finally {
     await rm(claim, { force: true });
   }
 }
 
-const OUTSIDE: Peer = { kind: 'outside' };
-
 /** What it says about itself. */
 function claimOf(request: HubRequest): { readonly inside: string | undefined; readonly isNested: boolean } {
-  if (request.kind !== 'attach') return { inside: undefined, isNested: false };
+  if (request.kind !== 'attach' && request.kind !== 'terminal') return { inside: undefined, isNested: false };
   const { inside, rules } = request;
   return { inside, isNested: inside !== undefined || rules.depth > 0 };
+}
+
+function claimsTerminal(request: HubRequest): boolean {
+  return request.kind === 'terminal' && request.isInteractive;
+}
+
+/** Major numbers of consoles, of the controlling terminal, and of pseudo-terminals. */
+const TERMINALS: ReadonlySet<number> = new Set([4, 5, 136, 137, 138, 139, 140, 141, 142, 143]);
+
+async function isAtTerminal(pid: number): Promise<boolean> {
+  const isTerminal = async (fd: number): Promise<boolean> => {
+    const file = await stat(`/proc/${String(pid)}/fd/${String(fd)}`).catch(() => undefined);
+    return file?.isCharacterDevice() === true && TERMINALS.has((file.rdev >> 8) & 0xfff);
+  };
+  return (await isTerminal(0)) && (await isTerminal(1));
 }
 
 interface Marks {

@@ -131,8 +131,7 @@ const rules = z.object({
 
 const pid = z.number().int().positive().optional();
 
-const attach = z.object({
-  kind: z.literal('attach'),
+const client = {
   place: z.object({ user: z.string(), home: z.string(), configDir: z.string(), stateDir: z.string() }),
   version: z.string(),
   toolset: z.enum(TOOLSET_NAMES),
@@ -142,13 +141,16 @@ const attach = z.object({
   env: z.record(z.string(), z.string()),
   inside: z.string().min(1).max(200).optional(),
   pid,
-});
+};
+
+const attach = z.object({ kind: z.literal('attach'), ...client });
+const terminal = z.object({ kind: z.literal('terminal'), isInteractive: z.boolean(), ...client });
 
 const plain = z.object({ kind: z.enum(HUB_REQUESTS), pid });
 
 /** What a client wants from the hub, or undefined if it is not understood. */
-function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
-  const parsed = z.union([attach, plain]).safeParse(line);
+export function parseHubRequest(line: Record<string, unknown>): HubRequest | undefined {
+  const parsed = z.union([attach, terminal, plain]).safeParse(line);
   return parsed.success ? (parsed.data as HubRequest) : undefined;
 }
 

@@ -1,6 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { hubClaimFile, hubSecretFile, type HubRecord } from '../../config/hub-record.ts';
+import type { HubRequestKind } from '../../schema/enums.ts';
 import { LineChannel } from './line-channel.ts';
 import {
   isNonce,
@@ -14,6 +15,7 @@ import {
   type AttachRequest,
   type HubReply,
   type HubRequest,
+  type TerminalRequest,
 } from './protocol.ts';
 
 /** A hub that hangs must not hang its clients. */
@@ -30,13 +32,17 @@ export class HubRefused extends HubUnavailable {
 }
 
 export interface AttachedHub {
-  /** Carries MCP from here on. */
+  /** Carries MCP or HTTP from here on. */
   readonly socket: Socket;
   readonly version: string;
 }
 
-/** A connection to the hub that speaks MCP, as the client that `request` describes. */
-export async function attachToHub(record: HubRecord, stateDir: string, request: AttachRequest): Promise<AttachedHub> {
+/** A connection to the hub for the client that `request` describes: it speaks MCP, or HTTP for a terminal. */
+export async function attachToHub(
+  record: HubRecord,
+  stateDir: string,
+  request: AttachRequest | TerminalRequest,
+): Promise<AttachedHub> {
   const { channel, reply } = await ask(record, stateDir, request);
   return { socket: channel.release(), version: reply.version };
 }
@@ -45,7 +51,7 @@ export async function attachToHub(record: HubRecord, stateDir: string, request: 
 export async function askHub<Answer extends object>(
   record: HubRecord,
   stateDir: string,
-  kind: Exclude<HubRequest['kind'], 'attach'>,
+  kind: HubRequestKind,
 ): Promise<Answer> {
   const { channel, reply } = await ask(record, stateDir, { kind });
   channel.socket.end();

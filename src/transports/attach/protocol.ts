@@ -9,12 +9,13 @@ import type { HubRequestKind } from '../../schema/enums.ts';
 
 /*
  * What goes over the hub's socket, one JSON object per line. Both ends prove that they know the secret; then the client
- * says what it wants, and after an accepted `attach` the lines are those of MCP.
+ * says what it wants. After an accepted `attach` the lines are those of MCP; after `terminal` the connection carries HTTP,
+ * for `/api/v1`.
  *
  *   client  hello     { protocol, nonce }
  *   hub     greeting  { protocol, nonce, proof }   the client leaves if the number or the proof is wrong
  *   client  proof     { proof }
- *   client  request   { kind: 'attach' | 'status' | 'sign-in' | 'stop' | 'leave' | 'restart', pid, … }
+ *   client  request   { kind: 'attach' | 'terminal' | 'status' | 'sign-in' | 'stop' | 'leave' | 'restart' | 'store', pid, … }
  *   hub     reply     { ok: true, … } or { ok: false, why }
  *
  * For anything but `status` the client holds the file open that is named after the hub's nonce (`hubClaimFile`): no other
@@ -39,8 +40,7 @@ export interface UserPlace {
   readonly stateDir: string;
 }
 
-export interface AttachRequest {
-  readonly kind: 'attach';
+interface ClientRequest {
   readonly place: UserPlace;
   readonly version: string;
   readonly toolset: Settings['toolset'];
@@ -54,7 +54,19 @@ export interface AttachRequest {
   readonly inside?: string | undefined;
 }
 
-export type HubRequest = (AttachRequest | { readonly kind: HubRequestKind }) & {
+/** A client that speaks MCP. */
+export interface AttachRequest extends ClientRequest {
+  readonly kind: 'attach';
+}
+
+/** A command that uses the API as this user. */
+export interface TerminalRequest extends ClientRequest {
+  readonly kind: 'terminal';
+  /** Whether a person sits at its terminal; on Linux the hub looks for itself. */
+  readonly isInteractive: boolean;
+}
+
+export type HubRequest = (AttachRequest | TerminalRequest | { readonly kind: HubRequestKind }) & {
   /** Of the client. */
   readonly pid?: number | undefined;
 };

@@ -1,0 +1,157 @@
+import { ApiFailure } from './hub-api.ts';
+import { outcomeLine, questionsOf, requestLines, type Question } from './show-request.ts';
+import type { AnswerAnswer, AnswerBody, ApiRequest } from '../../schema/api.ts';
+import { printable } from '../../text/invisible.ts';
+import type { ClientContext } from './client.ts';
+
+/** What became of a request that was put to the person. */
+export type Asked =
+  | { readonly kind: 'settled'; readonly request: ApiRequest }
+  /** Somebody else was faster. */
+  | { readonly kind: 'too late' }
+  | { readonly kind: 'skipped' }
+  | { readonly kind: 'quit' };
+
+interface Choice {
+  readonly keys: readonly string[];
+  readonly label: string;
+  readonly does: 'allow' | 'always' | 'deny' | 'skip' | 'quit';
+}
+
+const ALLOW: Choice = { keys: ['a', 'y'], label: 'a allow', does: 'allow' };
+const ANSWER: Choice = { keys: ['a', 'y'], label: 'a answer', does: 'allow' };
+const ALWAYS: Choice = { keys: ['A'], label: 'A always', does: 'always' };
+const DENY: Choice = { keys: ['d', 'n'], label: 'd deny', does: 'deny' };
+const SKIP: Choice = { keys: ['s'], label: 's skip', does: 'skip' };
+const QUIT: Choice = { keys: ['q', 'interrupt', 'end'], label: 'q quit', does: 'quit' };
+
+/** Shows a request whole and does with it what the person says, by one key. */
+export async function putToPerson(request: ApiRequest, id: string, client: ClientContext): Promise<Asked> {
+  const { terminal, signal } = client;
+  const { paint } = terminal;
+  if (!(await showWhole(requestLines(request, { id, paint, now: client.now() }), client))) return { kind: 'quit' };
+  const choices = [
+    request.type === 'user_question' ? ANSWER : ALLOW,
+    ...(request.alwaysAllows === undefined ? [] : [ALWAYS]),
+    DENY,
+    SKIP,
+    QUIT,
+  ];
+  switch (await chosen(choices, client)) {
+    case 'allow':
+      return allow(request, client, {});
+    case 'always':
+      return allow(request, client, { always: true });
+    case 'deny': {
+      const message = await terminal.ask('  What to do instead (Enter for nothing): ');
+      // Ctrl-C takes the denial back.
+      if (signal.aborted) return { kind: 'quit' };
+      return send(request, { decision: 'deny', ...(message !== '' && { message }) }, client);
+    }
+    case 'skip':
+      return { kind: 'skipped' };
+    case 'quit':
+      return { kind: 'quit' };
+  }
+}
+
+/** Shows a request whole and asks whether to allow it. */
+export async function askToAllow(
+  request: ApiRequest,
+  id: string,
+  client: ClientContext,
+  more: Pick<AnswerBody, 'always'>,
+): Promise<Asked> {
+  const { terminal } = client;
+  const lines = requestLines(request, { id, paint: terminal.paint, now: client.now() });
+  if (!(await showWhole(lines, client))) return { kind: 'quit' };
+  if (request.type === 'user_question') return allow(request, client, more);
+  const no: Choice = { keys: ['n', 'd', 'q', '\r', '\n', 'interrupt', 'end', '\u001b'], label: 'n no', does: 'quit' };
+  const yes: Choice = { ...ALLOW, label: more.always ? 'y always allow' : 'y allow' };
+  return (await chosen([yes, no], client)) === 'quit' ? { kind: 'quit' } : allow(request, client, more);
+}
+
+async function allow(request: ApiRequest, client: ClientContext, more: Pick<AnswerBody, 'always'>): Promise<Asked> {
+  if (request.type !== 'user_question') return send(request, { decision: 'allow', ...more }, client);
+  const answers: Record<string, string | string[]> = {};
+  for (const question of questionsOf(request)) {
+    const answer = await answerTo(question, client);
+    if (client.signal.aborted || answer === undefined) return { kind: 'quit' };
+    answers[question.question] = answer;
+  }
+  return send(request, { decision: 'allow', answers }, client);
+}
+
+/** By numbers, or in words of one's own. */
+async function answerTo(
+  { question, options, multiSelect }: Question,
+  { terminal, signal }: ClientContext,
+): Promise<string | string[] | undefined> {
+  const range =
+    options.length === 0 ? '' : `1-${String(options.length)}${multiSelect ? ', several with commas' : ''}, or `;
+  for (;;) {
+    const said = await terminal.ask(printable`  ${question} (${range}your own words): `);
+    if (signal.aborted) return undefined;
+    if (said === '') continue;
+    const labels = said.split(',').map((part) => options[Number(part.trim()) - 1]?.label);
+    if (labels.some((label) => label === undefined)) return said;
+    const known = labels.filter((label) => label !== undefined);
+    if (known.length > 1 && !multiSelect) continue;
+    return known.length === 1 ? (known[0] ?? said) : known;
+  }
+}
+
+/** Answers a request, and says what became of it. */
+export async function send(request: ApiRequest, body: AnswerBody, client: ClientContext): Promise<Asked> {
+  const { api, terminal } = client;
+  try {
+    const path = `/api/v1/requests/${encodeURIComponent(request.requestId)}/answer`;
+    const answer = await api.post<AnswerAnswer>(path, body);
+    const { outcome } = answer.request;
+    client.say(outcome ? outcomeLine(outcome, terminal.paint) : 'Answered.');
+    for (const warning of answer.warnings ?? []) client.say(printable`Note: ${warning}`);
+    return { kind: 'settled', request: answer.request };
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || error.status !== 409 || !error.body.outcome) throw error;
+    terminal.writeError(`Too late: ${outcomeLine(error.body.outcome, terminal.paint)}\n`);
+    return { kind: 'too late' };
+  }
+}
+
+async function chosen(choices: readonly Choice[], { terminal }: ClientContext): Promise<Choice['does']> {
+  terminal.write(`${terminal.paint.cyan('?')} ${choices.map(({ label }) => label).join(' · ')} `);
+  for (;;) {
+    const key = await terminal.key();
+    const choice = choices.find(({ keys }) => keys.includes(key));
+    if (!choice) continue;
+    terminal.write(`${terminal.paint.bold(choice.label.replace(/^\S+ /, ''))}\n`);
+    return choice.does;
+  }
+}
+
+/** Screen by screen where it does not fit: nothing is allowed that was not on the screen. False if the person left. */
+async function showWhole(lines: readonly string[], { terminal }: ClientContext): Promise<boolean> {
+  let used = 0;
+  for (const [index, line] of lines.entries()) {
+    const { columns, rows } = terminal;
+    const height = Math.max(1, Math.ceil(widthOf(line) / columns));
+    if (rows !== undefined && used > 0 && used + height > rows - 1) {
+      const left = lines.length - index;
+      terminal.write(terminal.paint.cyan(`── ${String(left)} more ${left === 1 ? 'line' : 'lines'}: space ──`));
+      const key = await terminal.key();
+      terminal.write('\r\u001b[K');
+      if (key === 'q' || key === 'interrupt' || key === 'end') return false;
+      used = 0;
+    }
+    terminal.write(`${line}\n`);
+    used += height;
+  }
+  return true;
+}
+
+/** What a line takes at most: characters beyond ASCII may be two columns wide. */
+function widthOf(line: string): number {
+  // eslint-disable-next-line no-control-regex
+  const plain = line.replaceAll(/\u001b\[[\d;]*m/g, '');
+  return Array.from(plain).reduce((width, character) => width + (character < '\u0080' ? 1 : 2), 0);
+}

@@ -1,0 +1,125 @@
+import type { Settings } from '../../config/load-settings.ts';
+import { SettingsError } from '../../config/settings-error.ts';
+import { CLIENT_COMMAND_FLAGS } from '../commands.ts';
+import { parseFlags } from '../parse-flags.ts';
+import type { HubClientContext } from '../serve/find-hub.ts';
+import { printable, printableLines } from '../../text/invisible.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { ClientContext } from './client.ts';
+import { ApiFailure, HubUnreachable } from './hub-api.ts';
+import { allowRequest, denyRequest, showInbox } from './inbox.ts';
+import { sendMessage, startSession } from './drive.ts';
+import { openHub } from './open-hub.ts';
+import { followSession, listSessions, showSession } from './sessions.ts';
+
+export type ClientCommand = keyof typeof CLIENT_COMMAND_FLAGS;
+
+const INTERRUPTED = 130;
+
+export interface RunClientOptions {
+  readonly settings: Settings;
+  readonly source: HubClientContext;
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+}
+
+/** Runs a command against a hub. Returns the exit code. */
+export async function runClient(
+  command: ClientCommand,
+  rest: readonly string[],
+  options: RunClientOptions,
+): Promise<number> {
+  const { terminal } = options;
+  try {
+    return await carryOut(command, rest, options);
+  } catch (error) {
+    if (error instanceof ApiFailure) terminal.writeError(printableLines(`claude-code-mcp: ${error.message}\n`));
+    else if (error instanceof HubUnreachable)
+      terminal.writeError(printable`claude-code-mcp: The hub cannot be reached: ${error.message}\n`);
+    else if (!options.signal.aborted) throw error;
+    return options.signal.aborted ? INTERRUPTED : 1;
+  }
+}
+
+async function carryOut(command: ClientCommand, rest: readonly string[], options: RunClientOptions): Promise<number> {
+  switch (command) {
+    case 'inbox': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.inbox, rest);
+      expectWords(command, words, []);
+      return showInbox(clientFor(command, given, options), { watch: given.watch === true });
+    }
+    case 'sessions': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.sessions, rest);
+      expectWords(command, words, []);
+      return listSessions(clientFor(command, given, options), { all: given.all === true });
+    }
+    case 'show': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.show, rest);
+      const [id] = expectWords(command, words, ['session id']);
+      return showSession(clientFor(command, given, options), id);
+    }
+    case 'follow': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.follow, rest);
+      const [id] = expectWords(command, words, ['session id']);
+      return followSession(clientFor(command, given, options), id, { untilRest: given['until-rest'] === true });
+    }
+    case 'start': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.start, rest);
+      return startSession(clientFor(command, given, options), words, {
+        cwd: given.cwd,
+        model: given.model,
+        permissionMode: given['permission-mode'],
+        worktree: given.worktree === true,
+        follow: given.follow === true,
+      });
+    }
+    case 'send': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.send, rest);
+      const [id, ...text] = words;
+      if (id === undefined) throw new SettingsError('send needs a session id; see claude-code-mcp send --help.');
+      return sendMessage(clientFor(command, given, options), id, text, { follow: given.follow === true });
+    }
+    case 'allow': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.allow, rest);
+      const [id] = expectWords(command, words, ['requestId']);
+      const { digest, always = false } = given;
+      return allowRequest(clientFor(command, given, options), id, { digest, always });
+    }
+    case 'deny': {
+      const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.deny, rest);
+      const [id] = expectWords(command, words, ['requestId']);
+      return denyRequest(clientFor(command, given, options), id, given.message);
+    }
+  }
+}
+
+function clientFor(
+  command: ClientCommand,
+  { json: asked, url }: { readonly json?: true; readonly url?: string },
+  { settings, source, terminal, signal }: RunClientOptions,
+): ClientContext {
+  const json = asked === true;
+  const { api, hasToken } = openHub({ command, settings, source, url, isInteractive: terminal.canAsk });
+  return {
+    ...{ api, hasToken, json, terminal, signal, cwd: url === undefined ? source.cwd : undefined },
+    now: Date.now,
+    say: (text) => {
+      if (!json) terminal.write(`${text}\n`);
+    },
+    print: (value) => terminal.write(`${JSON.stringify(value, null, 2)}\n`),
+  };
+}
+
+/** Exactly these words after the command. */
+function expectWords<const Names extends readonly string[]>(
+  command: string,
+  words: readonly string[],
+  names: Names,
+): { [Index in keyof Names]: string } {
+  const missing = names[words.length];
+  if (missing !== undefined)
+    throw new SettingsError(`${command} needs a ${missing}; see claude-code-mcp ${command} --help.`);
+  const extra = words[names.length];
+  if (extra !== undefined) throw new SettingsError(printable`${command} does not take ${JSON.stringify(extra)}.`);
+  return [...words] as { [Index in keyof Names]: string };
+}

@@ -1,0 +1,294 @@
+import { COMMANDS, type CommandName } from '../config/command-line.ts';
+import { optionLines, wrap } from '../config/help.ts';
+import { HUB_ONLY_KEYS, type SettingKey } from '../config/settings-table.ts';
+import type { Flag, Flags } from './parse-flags.ts';
+
+/** What a command's own help says. Its flags are parsed by the same table. */
+interface CommandHelp {
+  /** After the name of the command. */
+  readonly usage: readonly string[];
+  readonly about?: string;
+  /** Words after the command. */
+  readonly actions?: Readonly<Record<string, string>>;
+  readonly flags: Flags;
+  /** Settings that matter to it; all of them can be given. */
+  readonly settings?: readonly SettingKey[];
+  readonly examples: readonly string[];
+}
+
+const JSON_FLAG = { json: { meaning: 'print JSON' } } satisfies Flags;
+const YES = { short: 'y' } as const;
+
+export const HUB_ACTIONS = {
+  start: { meaning: 'start it in the background', flags: {} },
+  stop: {
+    meaning: 'stop it and end what its sessions do; they can be continued later',
+    flags: { keep: { meaning: 'with stop: their work goes on, and the next hub takes it over' } },
+  },
+  restart: { meaning: 'restart it, with the flags it was started with unless others are given', flags: {} },
+  status: { meaning: 'whether it runs, and where', flags: JSON_FLAG },
+  logs: {
+    meaning: 'its log',
+    flags: { follow: { short: 'f', meaning: 'with logs: show lines as they come' } },
+  },
+  open: {
+    meaning: 'open the dashboard in the browser, signed in',
+    flags: { print: { meaning: 'with open: print the sign-in link; with install: print the service file' } },
+  },
+  install: {
+    meaning: 'run it as a service of this user',
+    flags: { print: { meaning: 'with open: print the sign-in link; with install: print the service file' } },
+  },
+  uninstall: { meaning: 'remove the service', flags: {} },
+} satisfies Readonly<Record<string, { readonly meaning: string; readonly flags: Flags }>>;
+
+export const TOKEN_FLAGS = {
+  create: {
+    role: { value: 'role', meaning: 'viewer, caller, approver or admin' },
+    attended: { meaning: 'a person uses it: its form answers count as theirs' },
+    expires: { value: 'duration', meaning: '90m, 12h, 30d, 4w or 1y, or never; 90d if omitted' },
+    ...JSON_FLAG,
+  },
+  list: JSON_FLAG,
+  revoke: JSON_FLAG,
+} satisfies Record<string, Flags>;
+
+export const WORKTREES_FLAGS = {
+  list: JSON_FLAG,
+  prune: { yes: { ...YES, meaning: 'with prune: remove without asking' } },
+} satisfies Record<string, Flags>;
+
+export const AUDIT_FLAGS = {
+  session: { value: 'id', meaning: 'only this session' },
+  person: { value: 'name', meaning: 'only what this person or program did' },
+  tool: { value: 'name', meaning: 'only this tool' },
+  decision: { value: 'allow|deny', meaning: 'only these decisions' },
+  kind: { value: 'kind', meaning: 'only entries of this kind' },
+  since: { value: 'time', meaning: 'a date, a time, or an age such as 30m, 12h or 7d' },
+  until: { value: 'time', meaning: 'like --since' },
+  search: { value: 'words', meaning: 'only entries that mention them' },
+  last: { value: 'n', meaning: 'how many entries; 50 if omitted' },
+  json: { meaning: 'print JSON, one line per entry' },
+} satisfies Flags;
+
+export const DOCTOR_FLAGS = {
+  offline: { meaning: 'make no request to the model; the login is then not verified' },
+  ...JSON_FLAG,
+} satisfies Flags;
+
+export const DEMO_FLAGS = {
+  live: { meaning: 'with your own login, which costs a little; asks before Claude acts' },
+  yes: { ...YES, meaning: 'with --live: allow everything' },
+  dashboard: { meaning: 'run a hub with sessions and print the link to its dashboard' },
+} satisfies Flags;
+
+const UNINSTALL_FLAGS = {
+  name: { value: 'name', meaning: 'of the entry; claude-code if omitted' },
+  print: { meaning: 'show what would change' },
+  yes: { ...YES, meaning: 'change the file without asking' },
+} satisfies Flags;
+
+export const INSTALL_FLAGS = {
+  install: {
+    ...UNINSTALL_FLAGS,
+    http: { meaning: 'an entry for the hub over HTTP, with a token of its own' },
+    url: { value: 'url', meaning: 'with --http: the address of the hub' },
+    attended: { meaning: 'with --http: a person uses the client' },
+    expires: { value: 'duration', meaning: 'with --http: how long the token is valid; 90d if omitted' },
+  },
+  uninstall: UNINSTALL_FLAGS,
+} satisfies Record<string, Flags>;
+
+const HUB_FLAGS = {
+  json: { meaning: 'with status: print JSON' },
+  ...HUB_ACTIONS.stop.flags,
+  ...HUB_ACTIONS.logs.flags,
+  ...HUB_ACTIONS.open.flags,
+} satisfies Flags;
+
+const CLIENT_FLAGS = {
+  json: { meaning: 'print JSON' },
+  url: { value: 'url', meaning: 'the hub of another machine; needs a token in CLAUDE_CODE_MCP_TOKEN' },
+} satisfies Flags;
+const FOLLOW = { follow: { meaning: 'show what it does until it is at rest' } } satisfies Flags;
+
+/** The flags of the commands that use a running hub. */
+export const CLIENT_COMMAND_FLAGS = {
+  inbox: { ...CLIENT_FLAGS, watch: { meaning: 'stay, and show requests as they come' } },
+  sessions: { ...CLIENT_FLAGS, all: { meaning: 'not only the most recent ones' } },
+  show: CLIENT_FLAGS,
+  follow: { ...CLIENT_FLAGS, 'until-rest': { meaning: 'end when the session is at rest' } },
+  start: {
+    ...CLIENT_FLAGS,
+    cwd: { value: 'directory', meaning: 'where it works; this directory if omitted' },
+    model: { value: 'model', meaning: 'the model' },
+    'permission-mode': { value: 'mode', meaning: 'default, acceptEdits, plan, dontAsk or auto' },
+    worktree: { meaning: 'in a git worktree of its own' },
+    ...FOLLOW,
+  },
+  send: { ...CLIENT_FLAGS, ...FOLLOW },
+  allow: {
+    ...CLIENT_FLAGS,
+    digest: { value: 'digest', meaning: 'what is allowed, from "inbox --json"; with a token, nobody is asked' },
+    always: { meaning: 'also what Claude Code suggests allowing, for this session' },
+  },
+  deny: { ...CLIENT_FLAGS, message: { value: 'words', short: 'm', meaning: 'what Claude should do instead' } },
+} satisfies Record<string, Flags>;
+
+const WHO_MAY =
+  'Needs an interactive terminal outside any session, or a token in CLAUDE_CODE_MCP_TOKEN. Ids may be shortened.';
+
+const HELP: Readonly<Record<CommandName, CommandHelp>> = {
+  serve: {
+    usage: ['[settings]'],
+    about:
+      'Serves one MCP client over stdin and stdout, through the hub of this user if one runs. MCP clients start this command themselves; "install" tells them how. All settings: claude-code-mcp --help',
+    flags: {},
+    settings: ['toolset', 'approvals', 'allowedDirs', 'sandbox', 'hub'],
+    examples: ['claude-code-mcp --toolset explicit --approvals human'],
+  },
+  hub: {
+    usage: ['[settings]', '<action> [flags] [settings]'],
+    about: 'Without an action it runs in the foreground.',
+    actions: Object.fromEntries(Object.entries(HUB_ACTIONS).map(([name, { meaning }]) => [name, meaning])),
+    flags: HUB_FLAGS,
+    settings: HUB_ONLY_KEYS,
+    examples: ['claude-code-mcp hub start --listen 127.0.0.1:7433', 'claude-code-mcp hub logs --follow'],
+  },
+  inbox: {
+    usage: ['[--watch] [--json] [--url <url>]'],
+    about:
+      'What waits for a person, oldest first. In a terminal each request is shown whole and answered by one key; elsewhere they are listed.',
+    flags: CLIENT_COMMAND_FLAGS.inbox,
+    examples: ['claude-code-mcp inbox', 'claude-code-mcp inbox --json'],
+  },
+  sessions: {
+    usage: ['[--all] [--json] [--url <url>]'],
+    about: 'Most recently active first.',
+    flags: CLIENT_COMMAND_FLAGS.sessions,
+    examples: ['claude-code-mcp sessions'],
+  },
+  show: {
+    usage: ['<session id> [--json] [--url <url>]'],
+    about: 'Its state, what it waits for and its last answer. The id may be shortened.',
+    flags: CLIENT_COMMAND_FLAGS.show,
+    examples: ['claude-code-mcp show 3f2a91c0'],
+  },
+  follow: {
+    usage: ['<session id> [--until-rest] [--json] [--url <url>]'],
+    about: 'Shows the last turn and what follows, until Ctrl-C. In a terminal, what it asks can be answered there.',
+    flags: CLIENT_COMMAND_FLAGS.follow,
+    examples: ['claude-code-mcp follow 3f2a91c0'],
+  },
+  start: {
+    usage: ['[flags] <prompt>'],
+    about: `Starts a session of the hub in this directory, with this environment. The prompt "-" is read from stdin. ${WHO_MAY}`,
+    flags: CLIENT_COMMAND_FLAGS.start,
+    examples: ['claude-code-mcp start --follow "Fix the failing test"'],
+  },
+  send: {
+    usage: ['<session id> [flags] <text>'],
+    about: `Sends the next message; a working session takes it up when it can. ${WHO_MAY}`,
+    flags: CLIENT_COMMAND_FLAGS.send,
+    examples: ['claude-code-mcp send 3f2a91c0 "Now commit it"'],
+  },
+  allow: {
+    usage: ['<request id> [--always]', '<request id> --digest <digest>'],
+    about: `Shows the whole input and asks. ${WHO_MAY} Without a terminal it also takes the digest of the input.`,
+    flags: CLIENT_COMMAND_FLAGS.allow,
+    examples: ['claude-code-mcp allow 7d0c44e1'],
+  },
+  deny: {
+    usage: ['<request id> [-m <words>]'],
+    about: WHO_MAY,
+    flags: CLIENT_COMMAND_FLAGS.deny,
+    examples: ['claude-code-mcp deny 7d0c44e1 -m "Use the staging database"'],
+  },
+  doctor: {
+    usage: ['[--offline] [--json] [settings]'],
+    about: 'Exits with 0 if there is nothing to fix.',
+    flags: DOCTOR_FLAGS,
+    examples: ['claude-code-mcp doctor'],
+  },
+  demo: {
+    usage: ['[--live [--yes]]', '--dashboard'],
+    about: 'Claude Code fixes a bug in a small repository, through a real client and server.',
+    flags: DEMO_FLAGS,
+    examples: ['claude-code-mcp demo'],
+  },
+  audit: {
+    usage: ['[--session <id>] [--last <n>] [--json]'],
+    flags: AUDIT_FLAGS,
+    settings: ['auditLog'],
+    examples: ['claude-code-mcp audit --last 20'],
+  },
+  token: {
+    usage: [
+      'create <name> --role <role> [--attended] [--expires <duration>] [--json]',
+      'list [--json]',
+      'revoke <id or name> [--json]',
+    ],
+    about: 'For programs and people that use the hub over HTTP. A token is shown once, when it is created.',
+    actions: { create: 'create one', list: 'list them', revoke: 'revoke one; it is refused from then on' },
+    flags: TOKEN_FLAGS.create,
+    settings: ['store', 'stateDir'],
+    examples: ['claude-code-mcp token create ci --role caller --expires 30d'],
+  },
+  worktrees: {
+    usage: ['[list] [--json]', 'prune [--yes]'],
+    about: 'prune removes what is merged or applied and has been idle for an hour.',
+    actions: { list: 'list them, with what is not merged', prune: 'remove those that are done' },
+    flags: { ...WORKTREES_FLAGS.list, ...WORKTREES_FLAGS.prune },
+    settings: ['worktreesDir'],
+    examples: ['claude-code-mcp worktrees prune'],
+  },
+  install: {
+    usage: ['<client> [flags] [settings]', '<client> --http [--url <url>] [flags]'],
+    about: 'Shows the change and asks. Settings given here become part of the entry.',
+    flags: INSTALL_FLAGS.install,
+    examples: ['claude-code-mcp install codex --approvals human'],
+  },
+  uninstall: {
+    usage: ['<client> [flags]'],
+    flags: INSTALL_FLAGS.uninstall,
+    examples: ['claude-code-mcp uninstall codex'],
+  },
+};
+
+/** What `claude-code-mcp <command> --help` prints. */
+export async function commandHelp(command: CommandName): Promise<string> {
+  const { usage, about, actions = {}, flags, settings = [], examples } = HELP[command];
+  const name = `claude-code-mcp ${command}`;
+  return [
+    `${name}: ${COMMANDS[command]}.`,
+    '',
+    ...usage.map((line, index) => `${index === 0 ? 'Usage:' : '      '} ${name} ${line}`),
+    ...(about === undefined ? [] : ['', ...wrap(about, '')]),
+    ...section('Clients', command === 'install' || command === 'uninstall' ? await clientLines() : []),
+    ...section(
+      'Actions',
+      Object.entries(actions).map(([word, meaning]) => `  ${word.padEnd(11)}${meaning}`),
+    ),
+    ...section('Flags', Object.entries(flags).flatMap(flagLines)),
+    ...section('Settings', settings.flatMap(optionLines)),
+    ...section(
+      examples.length === 1 ? 'Example' : 'Examples',
+      examples.map((line) => `  ${line}`),
+    ),
+    '',
+  ].join('\n');
+}
+
+async function clientLines(): Promise<string[]> {
+  const { CLIENTS } = await import('./install/clients.ts');
+  return Object.entries(CLIENTS).map(([name, { title }]) => `  ${name.padEnd(16)}${title}`);
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', `${title}:`, ...lines];
+}
+
+function flagLines([name, { value, short, meaning }]: [string, Flag]): string[] {
+  const names = [...(short === undefined ? [] : [`-${short}`]), `--${name}`].join(', ');
+  return [`  ${names}${value === undefined ? '' : ` <${value}>`}`, ...wrap(meaning, '      ')];
+}

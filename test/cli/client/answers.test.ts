@@ -1,0 +1,214 @@
+/** Requests answered from the command line: at a real terminal, by a script, and by those who may not. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openHub, type OpenHubOptions } from '../../../src/cli/client/open-hub.ts';
+import { thisHost } from '../../../src/config/host.ts';
+import { loadSettings } from '../../../src/config/load-settings.ts';
+import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { builtServer } from '../../harness/built-server.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { shareHarness } from '../../harness/harness.ts';
+import { HAS_TERMINALS, PseudoTerminal } from '../../harness/pseudo-terminal.ts';
+import { AttachedClient } from '../../hub/attached-client.ts';
+import { runCommand, type CommandRun } from '../run-command.ts';
+
+const shared = shareHarness({ hub: { env: { CLAUDE_CODE_MCP_APPROVALS: 'human' } } });
+
+/** As a script or an agent outside any session runs it. */
+function run(args: readonly string[], env: Record<string, string> = {}): Promise<CommandRun> {
+  const h = shared();
+  return runCommand(args, { env: h.environment(env), cwd: h.project });
+}
+
+function atTerminal(args: readonly string[], size: { columns?: number; rows?: number } = {}): Promise<PseudoTerminal> {
+  const h = shared();
+  return PseudoTerminal.run(args, { env: h.environment(), cwd: h.project, ...size });
+}
+
+/** This process, which has no terminal. */
+function ownClient(): Omit<OpenHubOptions, 'isInteractive'> {
+  const h = shared();
+  const source = { ...thisHost(), argv: [], env: h.environment(), cwd: h.project, homedir: h.home };
+  const settings = loadSettings(source);
+  return {
+    ...{ command: 'allow', settings, url: undefined },
+    source: { ...source, inherited: {}, version: '1', stderr: () => undefined },
+  };
+}
+
+interface Listed {
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly digest: string;
+}
+
+async function waiting(sessionId: string): Promise<Listed> {
+  return eventually(
+    async () => {
+      const all = JSON.parse((await run(['inbox', '--json'])).stdout) as Listed[];
+      return all.find((request) => request.sessionId === sessionId);
+    },
+    { what: 'the request is in the inbox' },
+  );
+}
+
+async function tokenFor(role: string): Promise<Record<string, string>> {
+  const { stdout } = await run(['token', 'create', `${role}-${Math.random()}`, '--role', role, '--json']);
+  return { CLAUDE_CODE_MCP_TOKEN: (JSON.parse(stdout) as { token: string }).token };
+}
+
+const touch = (file: string): ReturnType<typeof tool> =>
+  tool('Bash', { command: `touch ${file}`, description: 'make a file' });
+const made = (file: string): boolean => existsSync(join(shared().project, file));
+
+it.runIf(HAS_TERMINALS)('a person at a terminal answers one request after the other, each by one key', async () => {
+  const h = shared();
+  h.model
+    .on('work through the inbox')
+    .reply(
+      touch('first'),
+      touch('second'),
+      tool('Write', { file_path: join(h.project, 'notes.txt'), content: 'one\ntwo\u202e\u001b[2J\n\n\n\n\n\nlast\n' }),
+      text('all asked'),
+    );
+  const terminal = await atTerminal(['inbox', '--watch']);
+  await terminal.shows('Nothing is waiting.');
+  const { sessionId } = await h.ok('claude_code', { prompt: 'work through the inbox' });
+
+  await terminal.shows(/Bash.*asked \d+ s ago/);
+  await terminal.shows('touch first');
+  await terminal.shows('a allow · A always · d deny');
+  terminal.type('a');
+  await terminal.shows(/Allowed.* by local/);
+
+  await terminal.shows('touch second');
+  await terminal.shows('d deny');
+  terminal.type('dnot this one\r');
+  await terminal.shows(/Denied.* by local.*not this one/);
+
+  await terminal.shows('\u001b[32m+ one');
+  // What could rewrite the screen, or the order of what is read, is spelled out.
+  await terminal.shows('two\\u202e\\u001b[2J');
+  await terminal.shows(/\+ 5 blank lines/);
+  await terminal.shows('+ last');
+  await terminal.shows('a allow');
+  terminal.type('a');
+  await terminal.shows('Nothing is waiting.');
+  terminal.type('\u0003');
+  expect(await terminal.exited).toBe(130);
+
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'all asked' } });
+  expect(made('second')).toBe(false);
+  expect(readFileSync(join(h.project, 'notes.txt'), 'utf8')).toContain('last');
+  const audit = readFileSync(join(h.stateDir, 'claude-code-mcp', 'audit.jsonl'), 'utf8');
+  expect(audit).toMatch(/"kind":"decision".*"who":"human".*"principal":"local"|"principal":"local".*"who":"human"/);
+});
+
+it.runIf(HAS_TERMINALS)('allow asks first, and nothing is allowed that was not on the screen', async () => {
+  const h = shared();
+  const long = Array.from({ length: 60 }, (_, line) => `echo ${line}`).join('\n');
+  h.model.on('a long command').reply(tool('Bash', { command: `${long}\ntouch long`, description: 'x' }), text('done'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'a long command' });
+  const { requestId } = await waiting(sessionId);
+
+  const refusing = await atTerminal(['allow', requestId.slice(0, 10)]);
+  await refusing.shows('more lines: space');
+  // The decision is not taken before the end was shown.
+  refusing.type('y');
+  await refusing.shows('touch long');
+  await refusing.shows('y allow · n no');
+  refusing.type('n');
+  await refusing.shows('still waiting');
+  expect(await refusing.exited).toBe(1);
+  expect(made('long')).toBe(false);
+
+  const allowing = await atTerminal(['allow', requestId.slice(0, 10)], { rows: 500 });
+  await allowing.shows('y allow · n no');
+  allowing.type('y');
+  await allowing.shows('Allowed');
+  expect(await allowing.exited).toBe(0);
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
+  expect(made('long')).toBe(true);
+  const again = await run(['deny', requestId], await tokenFor('approver'));
+  expect(again).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/settled already: Allowed by local/),
+  });
+});
+
+it('without a terminal it takes a token, and the digest of what is allowed', async () => {
+  const h = shared();
+  h.model.on('unattended').reply(touch('unattended'), text('done'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'unattended' });
+  const { requestId, digest } = await waiting(sessionId);
+
+  const listed = await run(['inbox']);
+  expect(listed).toMatchObject({ code: 0, stderr: '' });
+  expect(listed.stdout).toContain('│ touch unattended');
+  expect(listed.stdout).not.toContain('\u001b');
+
+  // A calling agent may read, and nothing else.
+  const refused = { code: 1, stdout: '', stderr: expect.stringContaining('interactive terminal') };
+  expect(await run(['allow', requestId])).toEqual(refused);
+  expect(await run(['allow', requestId, '--digest', digest])).toEqual(refused);
+  expect(await run(['deny', requestId, '-m', 'no'])).toEqual(refused);
+  // The hub looks for itself whether there is a terminal.
+  const { api } = openHub({ ...ownClient(), isInteractive: true });
+  await expect(api.post(`/api/v1/requests/${requestId}/answer`, { decision: 'allow' })).rejects.toMatchObject({
+    status: 403,
+  });
+  const viewer = await run(['allow', requestId, '--digest', digest], await tokenFor('viewer'));
+  expect(viewer).toMatchObject({ code: 1, stderr: expect.stringContaining('role') });
+
+  const approver = await tokenFor('approver');
+  expect(await run(['allow', requestId], approver)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--digest'),
+  });
+  const other = await run(['allow', requestId, '--digest', digest.replace(/./g, '0')], approver);
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was allowed') });
+  expect(made('unattended')).toBe(false);
+  const allowed = await run(['allow', requestId.slice(0, 10), '--digest', digest, '--json'], approver);
+  expect(allowed).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(allowed.stdout)).toMatchObject({ requestId, outcome: { decision: 'allow', source: 'human' } });
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'done' } });
+  expect(made('unattended')).toBe(true);
+});
+
+it.runIf(HAS_TERMINALS)('a session cannot answer, not even with a terminal of its own, and has no token', async () => {
+  const h = shared();
+  h.model.on('asks for a file').reply(touch('forbidden'), text('done'));
+  const { sessionId: other } = await h.ok('claude_code', { prompt: 'asks for a file' });
+  const { requestId } = await waiting(other);
+  const command = `${process.execPath} ${builtServer()}`;
+  const tried = [
+    `${command} inbox`,
+    `${command} allow ${requestId}`,
+    `echo y | script -qec '${command} allow ${requestId}' /dev/null`,
+    `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec '${command} allow ${requestId}' /dev/null`,
+    'echo "token: $CLAUDE_CODE_MCP_TOKEN"',
+  ];
+  const script = h.model
+    .on('try to answer')
+    .reply(tool('Bash', { command: tried.join('; '), description: 'try' }), text('tried'));
+  const person = await atTerminal(['inbox', '--watch']);
+  await person.shows('touch forbidden');
+  await person.shows('s skip');
+  person.type('s');
+  const careless = await AttachedClient.open(h, { env: { CLAUDE_CODE_MCP_TOKEN: 'ccmcp_secret' } });
+  const { sessionId } = await careless.ok('claude_code', { prompt: 'try to answer' });
+  await person.shows('echo "token:');
+  await person.shows('a allow');
+  person.type('a');
+  await careless.waitUntilRest(sessionId);
+  const [output] = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
+  expect(output?.match(/inside a session/g)).toHaveLength(4);
+  expect(output).toMatch(/^token:$/m);
+  expect(made('forbidden')).toBe(false);
+  expect(await waiting(other)).toMatchObject({ requestId });
+  await h.ok('claude_code_session', { action: 'cancel', sessionId: other });
+});

@@ -1,0 +1,107 @@
+/** What every command has in common: help, mistakes, closed pipes. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { commandHelp } from '../../src/cli/commands.ts';
+import { run } from '../../src/cli/run.ts';
+import { COMMANDS, type CommandName } from '../../src/config/command-line.ts';
+import { thisHost } from '../../src/config/host.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
+import { HAS_TERMINALS, PseudoTerminal } from '../harness/pseudo-terminal.ts';
+import { runCommand } from './run-command.ts';
+
+let place: IsolatedHome;
+beforeAll(async () => {
+  place = await createHome();
+});
+afterAll(() => place.remove());
+
+const names = Object.keys(COMMANDS) as CommandName[];
+
+/** Runs a command in this process. */
+async function runHere(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const written = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
+  try {
+    const host = { ...thisHost(), homedir: place.home, cwd: place.project, env: place.env() };
+    return { code: await run({ ...host, argv, program: builtServer() }), ...written };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+test.each(names)('%s has its own help, with usage, flags and an example', async (name) => {
+  const { code, stdout, stderr } = await runHere(name, '--help');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toBe(await commandHelp(name));
+  expect(stdout).toMatch(new RegExp(`^Usage: claude-code-mcp ${name}`, 'm'));
+  expect(stdout).toMatch(/^Examples?:\n {2}claude-code-mcp /m);
+  expect(stdout).not.toContain('undefined');
+  expect((await runHere('help', name)).stdout).toBe(stdout);
+});
+
+test('help without a command is the help of all of them', async () => {
+  const { stdout } = await runHere('help');
+  for (const name of names) expect(stdout).toContain(`\n  ${name} `);
+  expect((await runHere('--help')).stdout).toBe(stdout);
+});
+
+test.each([
+  [['help', 'tokn'], 'did you mean token?'],
+  [['inbx'], 'did you mean inbox?'],
+  [['hub', 'strat'], 'did you mean start?'],
+  [['hub', '--lisen', '127.0.0.1:0'], 'did you mean --listen?'],
+  [['hub', 'status', '--jsn'], 'did you mean --json?'],
+  [['audit', '--lst', '5'], 'did you mean --last?'],
+  [['doctor', '--ofline'], 'did you mean --offline?'],
+  [['token', 'lst'], 'did you mean list?'],
+  [['worktrees', 'prun'], 'did you mean prune?'],
+  [['install', 'codx'], 'did you mean codex?'],
+  [['allow'], 'allow needs a requestId'],
+  [['deny', 'x', '--mesage', 'no'], 'did you mean --message?'],
+])('%j names the nearest on stderr', async (argv, says) => {
+  const { code, stdout, stderr } = await runHere(...argv);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(says);
+});
+
+test('a pipe that is closed early ends a command quietly', async () => {
+  const log = path.join(place.home, 'audit.jsonl');
+  await mkdir(path.dirname(log), { recursive: true });
+  const entry = { time: '2026-01-02T03:04:05.000Z', kind: 'tool_call', who: 'caller', what: 'x'.repeat(1000) };
+  await appendFile(log, `${JSON.stringify(entry)}\n`.repeat(2000));
+  const args = [builtServer(), 'audit', '--json', '--last', '2000', '--audit-log', log];
+  const child = spawn(process.execPath, args, { env: place.env(), stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+  await once(child.stdout, 'data');
+  child.stdout.destroy();
+  await once(child, 'exit');
+  expect(stderr).toBe('');
+});
+
+test('a state directory that is a file is one line on stderr', async () => {
+  const file = path.join(place.home, 'a-file');
+  await appendFile(file, '');
+  for (const argv of [['hub'], ['hub', 'start'], ['token', 'list'], ['audit']]) {
+    const { code, stdout, stderr } = await runCommand([...argv, '--state-dir', file], { env: place.env() });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^[^\n]*a-file[^\n]*\n$/);
+  }
+});
+
+test.runIf(HAS_TERMINALS)('in a terminal the server says what it is waiting for', async () => {
+  const terminal = await PseudoTerminal.run([], { env: place.env(), cwd: place.project });
+  await terminal.shows('waiting for an MCP client');
+  terminal.type('\u0003');
+  await terminal.exited;
+});
