@@ -71,6 +71,15 @@ export const AUDIT_FLAGS = {
   json: { meaning: 'print JSON, one line per entry' },
 } satisfies Flags;
 
+const RULES_FLAGS = {
+  directory: { value: 'dir', meaning: 'for this directory; without it, for the repository of the current one' },
+  everywhere: { meaning: 'for every directory' },
+  principal: { value: 'id', meaning: 'only for sessions of this principal' },
+  note: { value: 'text', meaning: 'why it was made' },
+  expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
+  json: { meaning: 'print JSON' },
+} satisfies Flags;
+
 export const DOCTOR_FLAGS = {
   offline: { meaning: 'make no request to the model; the login is then not verified' },
   ...JSON_FLAG,
@@ -233,6 +242,29 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
     flags: TOKEN_FLAGS.create,
     settings: ['store', 'stateDir'],
     examples: ['claude-code-mcp token create ci --role caller --expires 30d'],
+  },
+  rules: {
+    usage: [
+      'list [--json]',
+      "add allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--principal <id>] [--note <text>] [--expires 30d]",
+      'remove <id>',
+      "replay allow|deny|ask '<tool>(<match>)' | <file or pack> [--json]",
+      'import <file or pack> [--directory <dir> | --everywhere]',
+      'export',
+    ],
+    about:
+      'Standing rules of the hub, which answer what people would be asked again and again. Only a person at a terminal outside any session can change them. Packs: reading, git-local.',
+    actions: {
+      list: 'list them',
+      add: 'make one, after its replay was shown',
+      remove: 'remove one',
+      replay: 'what it would have answered of the requests that people decided',
+      import: 'take the rules of a file or a pack',
+      export: 'print them as a file',
+    },
+    flags: RULES_FLAGS,
+    settings: ['store', 'stateDir'],
+    examples: ["claude-code-mcp rules add allow 'Bash(npm test)'", 'claude-code-mcp rules replay reading'],
   },
   worktrees: {
     usage: ['[list] [--json]', 'prune [--yes]'],

@@ -201,7 +201,7 @@ const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_53
 const MAX_DURATION_MS = 100 * UNITS.y;
 
 /** `90m`, `12h`, `30d`, `4w`, `1y` in milliseconds; undefined for anything else. */
-function parseDuration(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,5})([mhdwy])$/.exec(text.trim()) ?? [];
   if (digits === undefined || unit === undefined) return undefined;
   const ms = Number(digits) * UNITS[unit as keyof typeof UNITS];
