@@ -6,10 +6,11 @@ import { now } from './model/clock.ts';
 import { openCount } from './model/inbox.ts';
 import { go, links, page, type Page } from './model/router.ts';
 import { keysShown } from './model/settings.ts';
+import { showCount } from './model/push.ts';
 import { exchange, signOut } from './model/sign-in-flow.ts';
 import { AuditPage } from './pages/audit.tsx';
 import { CostsPage } from './pages/costs.tsx';
-import { InboxPage } from './pages/inbox.tsx';
+import { InboxPage, RequestPage } from './pages/inbox.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
 import { RulesPage } from './pages/rules.tsx';
 import { SessionPage } from './pages/session.tsx';
@@ -18,6 +19,7 @@ import { SignInPage } from './pages/sign-in.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { Empty } from './parts/empty.tsx';
 import { AuditIcon, InboxIcon, PlusIcon, RulesIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
+import { Notifications } from './parts/notifications.tsx';
 import { Shortcuts } from './parts/shortcuts.tsx';
 import { clockTime, exactTime, oneLine, shortId } from './text/words.ts';
 
@@ -33,6 +35,7 @@ export function App() {
   useEffect(() => {
     document.title = title;
   }, [title]);
+  useEffect(() => showCount(open), [open]);
   const place = `${page.value.name} ${page.value.name === 'session' ? page.value.id : ''}`;
   const isFirst = useRef(true);
   useEffect(() => {
@@ -56,6 +59,7 @@ export function App() {
       <Navigation />
       <CurrentPage page={page.value} />
       <Shortcuts />
+      <Notifications />
     </div>
   );
 }
@@ -85,7 +89,7 @@ function titleOf({ name }: Page): string {
 function CurrentPage({ page: shown }: { page: Page }) {
   switch (shown.name) {
     case 'inbox':
-      return <InboxPage />;
+      return shown.request === undefined ? <InboxPage /> : <RequestPage key={shown.request} id={shown.request} />;
     case 'sessions':
       return <SessionsPage query={shown.query} />;
     case 'session':

@@ -15,6 +15,7 @@ import {
   SESSION_STATES,
   VERDICTS,
   WHEN_BUSY,
+  type RequestKind,
 } from './enums.ts';
 import { EventBody, EventType } from './events.ts';
 import { LastAction } from './own-action.ts';
@@ -508,6 +509,17 @@ export const pushSubscriptionBody = z.strictObject({
 export type PushSubscriptionBody = z.input<typeof pushSubscriptionBody>;
 export const pushSubscriptionAnswer = z.object({ subscription: pushSubscription });
 export type PushSubscriptionAnswer = z.infer<typeof pushSubscriptionAnswer>;
+
+/** Everything that a notification says. Neither input nor output, nor where anything is. */
+export type PushPayload =
+  | {
+      readonly state: 'open' | 'settled';
+      readonly requestId: string;
+      readonly kind?: RequestKind;
+      readonly tool?: string;
+      readonly ageMs?: number;
+    }
+  | { readonly state: 'test' };
 
 // ── the stream ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

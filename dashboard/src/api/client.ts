@@ -3,6 +3,7 @@ import type {
   AnswerBody,
   ApiError,
   ApiMe,
+  ApiRequest,
   ApiSessionDetail,
   ApplyAnswer,
   ApplyBody,
@@ -14,6 +15,9 @@ import type {
   EventsPage,
   ForkBody,
   MessageBody,
+  PushAnswer,
+  PushSubscriptionAnswer,
+  PushSubscriptionBody,
   RequestOutcomeView,
   RequestsPage,
   RewindAnswer,
@@ -25,6 +29,7 @@ import type {
   StopAnswer,
   TurnAnswer,
 } from '../../../src/schema/api.ts';
+import type { Stale } from '../../../src/schema/results.ts';
 import type { AuditPage, CreatedToken, TokenBody, TokensAnswer } from '../../../src/schema/api-admin.ts';
 import type {
   PacksAnswer,
@@ -47,12 +52,20 @@ export class CallFailure extends Error {
   readonly status: number;
   /** Who decided what, if a request was already settled. */
   readonly outcome: RequestOutcomeView | undefined;
+  /** What has changed since a request was asked, if allowing it needs a second look. */
+  readonly stale: Stale | undefined;
 
-  constructor(code: CallFailure['code'], message: string, status = 0, outcome?: RequestOutcomeView) {
+  constructor(
+    code: CallFailure['code'],
+    message: string,
+    status = 0,
+    { outcome, stale }: Pick<Partial<ApiError>, 'outcome' | 'stale'> = {},
+  ) {
     super(message);
     this.code = code;
     this.status = status;
     this.outcome = outcome;
+    this.stale = stale;
   }
 
   /** Resending it with the same key may succeed, and does nothing twice. */
@@ -117,9 +130,9 @@ function offlineWords(error: unknown): string {
 }
 
 function refusal(status: number, answer: unknown): CallFailure {
-  const { error, outcome } = (answer ?? {}) as Partial<ApiError>;
+  const { error, ...details } = (answer ?? {}) as Partial<ApiError>;
   if (status === 401 && signIn.value.state === 'in') signedOut('Your sign-in has ended: it expired or was revoked.');
-  if (error) return new CallFailure(error.code, error.message, status, outcome);
+  if (error) return new CallFailure(error.code, error.message, status, details);
   const away = status === 502 || status === 503 || status === 504;
   return new CallFailure(
     away ? 'UNAVAILABLE' : 'INTERNAL',
@@ -140,6 +153,8 @@ export const api = {
   events: (id: string, query: Query) => call<EventsPage>('GET', `${of(id)}/events`, { query }),
   diff: (id: string, query: Query) => call<DiffAnswer>('GET', `${of(id)}/diff`, { query }),
   requests: (query: Query) => call<RequestsPage>('GET', 'requests', { query }),
+  request: (id: string) => call<ApiRequest>('GET', `requests/${encodeURIComponent(id)}`),
+  push: () => call<PushAnswer>('GET', 'push'),
   audit: (query: Query) => call<AuditPage>('GET', 'audit', { query }),
   tokens: () => call<TokensAnswer>('GET', 'tokens'),
   costs: () => call<CostsAnswer>('GET', 'costs'),
@@ -168,6 +183,9 @@ export const api = {
     call<DiscardAnswer>('POST', `${of(id)}/discard`, { body, idempotencyKey }),
   answer: (requestId: string, body: AnswerBody, idempotencyKey: string) =>
     call<AnswerAnswer>('POST', `requests/${encodeURIComponent(requestId)}/answer`, { body, idempotencyKey }),
+  subscribe: (body: PushSubscriptionBody) => call<PushSubscriptionAnswer>('POST', 'push/subscriptions', { body }),
+  unsubscribe: (id: string) => call('DELETE', `push/subscriptions/${encodeURIComponent(id)}`),
+  testPush: (id: string) => call('POST', `push/subscriptions/${encodeURIComponent(id)}/test`, { body: {} }),
   createToken: (body: TokenBody, idempotencyKey: string) =>
     call<CreatedToken>('POST', 'tokens', { body, idempotencyKey }),
   revokeToken: (id: string) => call('DELETE', `tokens/${encodeURIComponent(id)}`),

@@ -1,5 +1,6 @@
 import { signal, type Signal } from '@preact/signals';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
+import type { Stale } from '../../../src/schema/results.ts';
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
 import { signIn } from '../api/sign-in.ts';
 import { takeRequests } from './inbox.ts';
@@ -14,6 +15,8 @@ export type AnswerState =
       /** The hub could not be reached; it is being resent. */ readonly retrying?: string;
     }
   | { readonly step: 'confirmed'; readonly body: AnswerBody; readonly warnings: readonly string[] }
+  /** It may no longer mean what it meant: whoever allows it looks once more. */
+  | { readonly step: 'stale'; readonly body: AnswerBody; readonly stale: Stale }
   | { readonly step: 'late'; readonly outcome: RequestOutcomeView | undefined }
   | { readonly step: 'refused'; readonly why: string };
 
@@ -52,7 +55,7 @@ export function sendAnswer({ requestId }: ApiRequest, body: AnswerBody): boolean
  */
 async function answer(requestId: string, body: AnswerBody, onSettled: (request: ApiRequest) => void): Promise<void> {
   const state = answerState(requestId);
-  if (state.value.step !== 'none' && state.value.step !== 'refused') return;
+  if (!['none', 'refused', 'stale'].includes(state.value.step)) return;
   state.value = { step: 'sent', body };
   const key = newKey();
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
@@ -66,6 +69,10 @@ async function answer(requestId: string, body: AnswerBody, onSettled: (request: 
         state.value = { step: 'sent', body, retrying: error.message };
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
         continue;
+      }
+      if (error instanceof CallFailure && error.stale) {
+        state.value = { step: 'stale', body, stale: error.stale };
+        return;
       }
       const settled = error instanceof CallFailure && (error.status === 409 || error.status === 404);
       state.value = settled ? { step: 'late', outcome: error.outcome } : { step: 'refused', why: wordsOf(error) };

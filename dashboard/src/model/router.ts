@@ -4,7 +4,8 @@ import { computed, signal } from '@preact/signals';
  * Pages are named in the fragment, so that the hub serves one file at one address, below whatever path a proxy uses.
  */
 export type Page =
-  | { readonly name: 'inbox' }
+  /** All that waits, or one request that a notification leads to. */
+  | { readonly name: 'inbox'; readonly request?: string }
   | { readonly name: 'sessions'; readonly query: Query }
   | { readonly name: 'session'; readonly id: string; readonly tab: SessionTab }
   | { readonly name: 'new' }
@@ -44,6 +45,7 @@ export function parse(hash: string): Page {
   const [name = '', id, tab] = path.split('/').map(decode);
   const query = Object.fromEntries(new URLSearchParams(search));
   if (name === '' || name === 'inbox' || name.startsWith('code=')) return { name: 'inbox' };
+  if (name === 'requests' && id) return { name: 'inbox', request: id };
   if (name === 'sessions' && id)
     return { name: 'session', id, tab: SESSION_TABS.find((one) => one === tab) ?? 'timeline' };
   if (name === 'sessions') return { name, query };

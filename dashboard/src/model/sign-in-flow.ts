@@ -3,6 +3,7 @@ import type { SignInBody } from '../../../src/schema/api.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { signedIn, signedOut, takeCode } from '../api/sign-in.ts';
 import { draftsOf } from './drafts.ts';
+import { forgetPush } from './push.ts';
 
 /** The exchange of a code or a token for a sign-in. */
 export const exchange = signal<
@@ -33,6 +34,7 @@ export async function signInWith(credential: SignInBody): Promise<void> {
 
 export async function signOut(): Promise<void> {
   draftsOf(undefined);
+  await forgetPush();
   try {
     await api.signOut();
     signedOut();

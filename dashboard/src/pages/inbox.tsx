@@ -1,5 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
 import type { ApiRequest } from '../../../src/schema/api.ts';
+import { api, wordsOf } from '../api/client.ts';
 import { answerState, sendAnswer } from '../model/answers.ts';
 import {
   clearSettled,
@@ -8,9 +10,12 @@ import {
   inboxState,
   loadInbox,
   openCount,
+  request as known,
   settledCount,
+  takeRequests,
   type Group,
 } from '../model/inbox.ts';
+import { pushShown } from '../model/push.ts';
 import { readingOf } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
@@ -33,6 +38,9 @@ export function InboxPage() {
       <div class="page-header">
         <h1>Inbox</h1>
         <p class="quiet">{state.state === 'loaded' ? `${openCount.value} waiting` : ' '}</p>
+        <button type="button" class="button small" onClick={() => (pushShown.value = true)}>
+          Notifications
+        </button>
         <button type="button" class="button small" hidden={done === 0} onClick={clearSettled}>
           Clear {done} answered
         </button>
@@ -95,5 +103,39 @@ function GroupEnd({ group: { requests } }: { group: Group }) {
         {unseen > 0 && `; ${unseen} of them ${unseen === 1 ? 'has' : 'have'} not been on the screen yet`}
       </span>
     </div>
+  );
+}
+
+/** One request, open or settled: where a notification leads. */
+export function RequestPage({ id }: { id: string }) {
+  const problem = useSignal<string | undefined>(undefined);
+  const load = () => {
+    problem.value = undefined;
+    api.request(id).then(
+      (row) => takeRequests([row]),
+      (error: unknown) => (problem.value = wordsOf(error)),
+    );
+  };
+  useEffect(load, [id]);
+  const shown = known(id);
+  const waiting = openCount.value;
+  return (
+    <main class="page inbox" id="content" tabIndex={-1}>
+      <div class="page-header">
+        <h1>Request</h1>
+        <p class="quiet">
+          <a href={links.inbox}>{waiting > 0 ? `All ${waiting} waiting` : 'Inbox'}</a>
+        </p>
+      </div>
+      {shown ? (
+        <div class="cards">
+          <RequestCard request={shown} />
+        </div>
+      ) : problem.value === undefined ? (
+        <Loading what="Loading the request…" />
+      ) : (
+        <Failed what="The request could not be loaded" why={problem.value} onRetry={load} />
+      )}
+    </main>
   );
 }

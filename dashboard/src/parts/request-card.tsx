@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals';
-import { useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
+import { api } from '../api/client.ts';
+import { takeRequests } from '../model/inbox.ts';
 import { me } from '../api/sign-in.ts';
 import { answerState, sendAnswer, type AnswerState } from '../model/answers.ts';
 import { draft } from '../model/drafts.ts';
@@ -31,6 +33,9 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
     notice.value = sent ? '' : 'Not sent: this had not been on the screen yet. Read it, then answer again.';
     if (sent) focusNextOf(request.requestId, element.current);
   };
+  useEffect(() => {
+    if (isOpen) void lookAgain(request);
+  }, [request.requestId]);
   // A settled card stays as tall as it was: otherwise a click meant for the next card could land on another button.
   const settledHeight = useRef<number | undefined>(undefined);
   settledHeight.current = isOpen
@@ -119,6 +124,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
           </span>
         </p>
       )}
+      {isOpen && request.stale !== undefined && state.step !== 'stale' && <Changes stale={request.stale} />}
       <footer class="card-footer">
         {!isOpen ? (
           <>
@@ -144,6 +150,36 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
 function focusNextOf(requestId: string, card: HTMLElement | null): void {
   if (!card?.contains(document.activeElement)) return;
   card.dispatchEvent(new CustomEvent('answered', { bubbles: true, detail: requestId }));
+}
+
+/** How old a request is when it is worth asking whether it still means what it meant. */
+const LOOK_AGAIN_MS = 60_000;
+
+async function lookAgain({ requestId, createdAt }: ApiRequest): Promise<void> {
+  if (Date.now() - Date.parse(createdAt) < LOOK_AGAIN_MS) return;
+  // The hub looks again anyway when it is allowed.
+  await api.request(requestId).then(
+    (row) => takeRequests([row]),
+    () => undefined,
+  );
+}
+
+/** What has changed since it was asked. */
+function Changes({ stale: { changes } }: { stale: NonNullable<ApiRequest['stale']> }) {
+  return (
+    <div class="changes">
+      <p>
+        <strong>It may no longer mean what it meant:</strong>
+      </p>
+      <ul>
+        {changes.map(({ what, text }) => (
+          <li key={what}>
+            <Visible text={text} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
 }
 
 function pressed(key: string, card: HTMLElement | null): void {
@@ -251,6 +287,22 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
   const deny = () => send({ decision: 'deny', ...(words !== '' && { message: words }) });
+  if (state.step === 'stale') {
+    const { body, stale } = state;
+    return (
+      <div role="alertdialog" aria-label="Allow an old request">
+        <Changes stale={stale} />
+        <div class="buttons">
+          <button type="button" class="button primary" onClick={() => send({ ...body, confirm: stale.digest })}>
+            Allow anyway
+          </button>
+          <button type="button" class="button danger" data-control="deny" onClick={() => send({ decision: 'deny' })}>
+            Deny
+          </button>
+        </div>
+      </div>
+    );
+  }
   if (editing.value && request.asShown === undefined) {
     return (
       <InputEditor

@@ -3,6 +3,7 @@ import type { Clock } from '../../engine/clock.ts';
 import type { AuditTrail } from '../../engine/ports.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { escapeInvisible } from '../../text/invisible.ts';
+import type { PushPayload } from '../../schema/api.ts';
 import type { StoredPush, StoredRequest, StoredSubscription } from '../../schema/store.ts';
 import { NEVER, type DuePush, type Store } from '../../store/contract.ts';
 import {
@@ -68,17 +69,6 @@ export async function openPusher(
   });
   return new Pusher({ ...services, store, sender, remindAfterMs: remindAfter });
 }
-
-/** Everything that a notification says. Neither input nor output, nor where anything is. */
-export type PushPayload =
-  | {
-      readonly state: 'open' | 'settled';
-      readonly requestId: string;
-      readonly kind?: StoredRequest['kind'];
-      readonly tool?: string;
-      readonly ageMs?: number;
-    }
-  | { readonly state: 'test' };
 
 /**
  * Tells browsers what waits for them. The queue is in the store, and each entry of it is sent by one hub; it is read
