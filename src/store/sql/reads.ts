@@ -31,6 +31,7 @@ import {
   toGrant,
   toLease,
   toMessage,
+  toKnownRequest,
   toRequest,
   toRule,
   toSession,
@@ -241,7 +242,7 @@ export class SqlReads implements StoreReads {
       where.add('(done_at, id) < (?, ?)', at, id);
     }
     const text = `SELECT id, done_at AS at, data FROM requests ${where.text} ORDER BY done_at DESC, id DESC LIMIT ?`;
-    return this.#page('request', toRequest, limit, text, where.values);
+    return this.#page('request', toKnownRequest, limit, text, where.values);
   }
 
   async setting(key: string): Promise<string | undefined> {
