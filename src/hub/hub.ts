@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import os from 'node:os';
+import { promisify } from 'node:util';
 import { claudeConfigDir } from '../config/host.ts';
 import { SERVICE_VARIABLE } from '../config/hub-record.ts';
 import { refusedBelowSession, type Settings } from '../config/load-settings.ts';
@@ -251,6 +253,23 @@ export async function startHub(settings: Settings, context: HubContext): Promise
 /** All that the keeper needs of the hub's environment. */
 const KEEPER_VARIABLES = ['HOME', 'TMPDIR', 'TEMP', 'TMP'];
 
+/** Outside the unit of the hub: its service manager ends everything that is in there together with the hub. */
+async function startKeeperUnit(
+  program: string,
+  stateDir: string,
+  socket: string,
+  log: HostContext['log'],
+): Promise<boolean> {
+  const unit = ['--user', '--collect', '--quiet', '--description', 'Keeps Claude Code running for claude-code-mcp'];
+  try {
+    await promisify(execFile)('systemd-run', [...unit, process.execPath, program, stateDir, socket]);
+    return true;
+  } catch (error) {
+    log('warn', `sessions will end with this hub: systemd-run did not start a unit for them: ${messageOf(error)}`);
+    return false;
+  }
+}
+
 /** Undefined if there can be none: the hub then works without. */
 async function openKeeper(
   { stateDir, keepFor }: Settings,
@@ -269,6 +288,8 @@ async function openKeeper(
     program,
     keepMs: keepFor,
     env: Object.fromEntries(KEEPER_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    ...(env[SERVICE_VARIABLE] !== undefined &&
+      platform === 'linux' && { startUnit: () => startKeeperUnit(program, stateDir, keeperSocket(hubSocket), log) }),
     everStored: () => journal.everStored(),
     log,
   });

@@ -82,7 +82,7 @@ export const CONTRACT: readonly Section[] = [
       'nothing is shown before it is stored':
         'test/hub/written-before-told: a form is known to the hub that starts after the one that showed it was killed',
       'a request outlives the process that asked':
-        'test/hub/requests-outlive: a request can be answered after the hub was killed, and another after its process was parked',
+        'test/hub/requests-outlive: a request can be answered after the hub was killed with its keeper, and another after its process was parked',
       'secrets are not stored':
         'test/hub/journal: secrets are not stored, and a session that needs them again names them',
     },
