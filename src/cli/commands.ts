@@ -140,6 +140,7 @@ export const CLIENT_COMMAND_FLAGS = {
     ...CLIENT_FLAGS,
     digest: { value: 'digest', meaning: 'what is allowed, from "inbox --json"; with a token, nobody is asked' },
     always: { meaning: 'also what Claude Code suggests allowing, for this session' },
+    confirm: { value: 'digest', meaning: 'with --digest: for a request that is old or whose target has changed' },
   },
   deny: { ...CLIENT_FLAGS, message: { value: 'words', short: 'm', meaning: 'what Claude should do instead' } },
 } satisfies Record<string, Flags>;

@@ -6,8 +6,9 @@ export interface CapturedTerminal extends Terminal {
 }
 
 /** A terminal whose user gives these answers in order; without answers, it is not interactive. */
-export function captureTerminal(answers: readonly string[] = []): CapturedTerminal {
+export function captureTerminal(answers: readonly string[] = [], keys: readonly string[] = []): CapturedTerminal {
   const left = [...answers];
+  const pressed = [...keys];
   const asked: string[] = [];
   let text = '';
   return {
@@ -22,7 +23,7 @@ export function captureTerminal(answers: readonly string[] = []): CapturedTermin
     },
     write: (written) => void (text += written),
     writeError: (written) => void (text += written),
-    key: () => Promise.resolve('end'),
+    key: () => Promise.resolve(pressed.shift() ?? 'end'),
     async ask(question) {
       asked.push(question);
       const answer = left.shift();

@@ -1,6 +1,6 @@
 import { ApiFailure } from './hub-api.ts';
 import { outcomeLine, questionsOf, requestLines, type Question } from './show-request.ts';
-import type { AnswerAnswer, AnswerBody, ApiRequest } from '../../schema/api.ts';
+import type { AnswerAnswer, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
 import { printable } from '../../text/invisible.ts';
 import type { ClientContext } from './client.ts';
 
@@ -23,6 +23,11 @@ const ANSWER: Choice = { keys: ['a', 'y'], label: 'a answer', does: 'allow' };
 const ALWAYS: Choice = { keys: ['A'], label: 'A always', does: 'always' };
 const DENY: Choice = { keys: ['d', 'n'], label: 'd deny', does: 'deny' };
 const SKIP: Choice = { keys: ['s'], label: 's skip', does: 'skip' };
+const NO: Choice = {
+  keys: ['n', 'd', 'q', '\r', '\n', 'interrupt', 'end', '\u001b'],
+  label: 'n no',
+  does: 'quit',
+};
 const QUIT: Choice = { keys: ['q', 'interrupt', 'end'], label: 'q quit', does: 'quit' };
 
 /** Shows a request whole and does with it what the person says, by one key. */
@@ -66,9 +71,8 @@ export async function askToAllow(
   const lines = requestLines(request, { id, paint: terminal.paint, now: client.now() });
   if (!(await showWhole(lines, client))) return { kind: 'quit' };
   if (request.type === 'user_question') return allow(request, client, more);
-  const no: Choice = { keys: ['n', 'd', 'q', '\r', '\n', 'interrupt', 'end', '\u001b'], label: 'n no', does: 'quit' };
   const yes: Choice = { ...ALLOW, label: more.always ? 'y always allow' : 'y allow' };
-  return (await chosen([yes, no], client)) === 'quit' ? { kind: 'quit' } : allow(request, client, more);
+  return (await chosen([yes, NO], client)) === 'quit' ? { kind: 'quit' } : allow(request, client, more);
 }
 
 async function allow(request: ApiRequest, client: ClientContext, more: Pick<AnswerBody, 'always'>): Promise<Asked> {
@@ -101,8 +105,21 @@ async function answerTo(
   }
 }
 
-/** Answers a request, and says what became of it. */
-export async function send(request: ApiRequest, body: AnswerBody, client: ClientContext): Promise<Asked> {
+/** Of an allow that may no longer mean what it meant: what changed, and the digest that confirms it. */
+interface Stale {
+  readonly changes: readonly { readonly text: string }[];
+  readonly digest: string;
+}
+
+export type SentAnswer = AnswerBody & { readonly confirm?: string };
+
+/** Answers a request, and says what became of it. `isAttended`: the person is asked once more where that is needed. */
+export async function send(
+  request: ApiRequest,
+  body: SentAnswer,
+  client: ClientContext,
+  isAttended = true,
+): Promise<Asked> {
   const { api, terminal } = client;
   try {
     const path = `/api/v1/requests/${encodeURIComponent(request.requestId)}/answer`;
@@ -112,9 +129,22 @@ export async function send(request: ApiRequest, body: AnswerBody, client: Client
     for (const warning of answer.warnings ?? []) client.say(printable`Note: ${warning}`);
     return { kind: 'settled', request: answer.request };
   } catch (error) {
-    if (!(error instanceof ApiFailure) || error.status !== 409 || !error.body.outcome) throw error;
-    terminal.writeError(`Too late: ${outcomeLine(error.body.outcome, terminal.paint)}\n`);
-    return { kind: 'too late' };
+    if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
+    const { outcome, stale } = error.body as { outcome?: RequestOutcomeView; stale?: Stale };
+    if (outcome) {
+      terminal.writeError(`Too late: ${outcomeLine(outcome, terminal.paint)}\n`);
+      return { kind: 'too late' };
+    }
+    if (!stale) throw error;
+    terminal.writeError(printable`${error.message}\n`);
+    for (const { text } of stale.changes) terminal.writeError(printable`  ! ${text}\n`);
+    if (!isAttended) {
+      terminal.writeError(printable`To allow it nevertheless: --confirm ${stale.digest}\n`);
+      return { kind: 'skipped' };
+    }
+    const yes: Choice = { ...ALLOW, label: 'y allow nevertheless' };
+    if ((await chosen([yes, NO], client)) === 'quit') return { kind: 'quit' };
+    return send(request, { ...body, confirm: stale.digest }, client);
   }
 }
 

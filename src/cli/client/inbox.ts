@@ -90,11 +90,13 @@ async function untilAsked(client: ClientContext, seen: ReadonlySet<string>): Pro
 export interface AllowOptions {
   readonly digest: string | undefined;
   readonly always: boolean;
+  /** What `409 stale` said. */
+  readonly confirm: string | undefined;
 }
 
 /** `allow`: asks at a terminal; unattended it takes a token and the digest of what is allowed. */
 export async function allowRequest(client: ClientContext, id: string, options: AllowOptions): Promise<number> {
-  const { digest, always } = options;
+  const { digest, always, confirm } = options;
   const { terminal, hasToken } = client;
   const isUnattended = !terminal.canAsk || (hasToken && digest !== undefined);
   if (isUnattended && !hasToken) throw new DomainError('PERMISSION_DENIED', NEEDS_PERSON);
@@ -116,7 +118,7 @@ export async function allowRequest(client: ClientContext, id: string, options: A
       'A question needs an answer; answer it in a terminal or on the dashboard.',
     );
   const asked = isUnattended
-    ? await send(request, { decision: 'allow', ...more }, client)
+    ? await send(request, { decision: 'allow', ...more, ...(confirm !== undefined && { confirm }) }, client, false)
     : await askToAllow(request, request.requestId.slice(0, 8), client, more);
   return ended(asked, client);
 }

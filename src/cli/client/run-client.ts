@@ -82,8 +82,8 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
     case 'allow': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.allow, rest);
       const [id] = expectWords(command, words, ['requestId']);
-      const { digest, always = false } = given;
-      return allowRequest(clientFor(command, given, options), id, { digest, always });
+      const { digest, always = false, confirm } = given;
+      return allowRequest(clientFor(command, given, options), id, { digest, always, confirm });
     }
     case 'deny': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.deny, rest);
