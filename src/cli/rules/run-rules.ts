@@ -15,6 +15,7 @@ import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
+import { storeInUse } from '../hub/running-hub.ts';
 import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
 
 const USAGE = `Usage: claude-code-mcp rules list [--json]
@@ -297,7 +298,7 @@ export async function runRulesHere(rest: readonly string[], settings: Settings):
   const audit = openAudit({ path: settings.auditLog, warn });
   try {
     return await runRules(rest, {
-      openStore: () => openStore({ url: settings.store, stateDir: settings.stateDir, warn }),
+      openStore: async () => openStore({ url: await storeInUse(settings), stateDir: settings.stateDir, warn }),
       refusal: runsBelowSession(settings) ? refusedBelowSession('claude-code-mcp rules') : undefined,
       terminal: openTerminal(),
       writeError: (text) => void process.stderr.write(text),
