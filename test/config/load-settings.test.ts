@@ -74,6 +74,7 @@ it('has the defaults from the specification', () => {
     pushHosts: [],
     remindAfter: 600_000,
     staleAfter: 86_400_000,
+    keepFor: 900_000,
     stateDir: '/home/me/.local/state/claude-code-mcp',
     worktreesDir: '/home/me/.local/state/claude-code-mcp/worktrees',
     depth: 0,
