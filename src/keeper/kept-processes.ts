@@ -32,8 +32,11 @@ import {
 const START_MS = 10_000;
 const LOOK_AGAIN_MS = 10;
 const PING_EVERY_MS = 5_000;
-/** A keeper that says nothing for this long is taken for dead: it is ended, and its processes with it. */
-const SILENCE_MS = 15_000;
+/**
+ * A keeper that leaves this many questions in a row without an answer is taken for dead: it is ended, and its processes
+ * with it. Counted, not timed: a hub that was suspended has not asked.
+ */
+const MAX_UNANSWERED = 3;
 const STOP_MS = 8_000;
 
 /** What the next hub has to know about a run; stored by the keeper, read by nobody else. */
@@ -69,7 +72,7 @@ interface Connection {
   readonly socket: Socket;
   readonly owner: string;
   readonly record: KeeperRecord;
-  heardAt: number;
+  unanswered: number;
   pinging: NodeJS.Timeout | undefined;
 }
 
@@ -351,7 +354,7 @@ export class KeptProcesses implements ProcessHome {
               socket,
               owner: message.owner,
               record,
-              heardAt: performance.now(),
+              unanswered: 0,
               pinging: undefined,
             };
             this.#connection = connection;
@@ -396,11 +399,14 @@ export class KeptProcesses implements ProcessHome {
     this.#send({ t: 'keep', ms: this.#options.keepMs });
     if (this.#lent.size > 0) this.#tellLent();
     connection.pinging = setInterval(() => {
-      if (performance.now() - connection.heardAt > SILENCE_MS) {
+      if (connection.unanswered >= MAX_UNANSWERED) {
         this.#options.log('error', 'the keeper of the processes hangs; it is ended, and the processes with it');
         void signalIfSame({ pid: connection.record.pid, startTime: connection.record.startTime }, 'SIGKILL');
         connection.socket.destroy();
-      } else this.#send({ t: 'ping' });
+      } else {
+        connection.unanswered++;
+        this.#send({ t: 'ping' });
+      }
     }, PING_EVERY_MS);
     connection.pinging.unref();
   }
@@ -425,7 +431,7 @@ export class KeptProcesses implements ProcessHome {
   }
 
   #heard(frame: Frame<FromKeeper>): void {
-    if (this.#connection) this.#connection.heardAt = performance.now();
+    if (this.#connection) this.#connection.unanswered = 0;
     if (frame.kind === 'line') return this.#children.get(frame.run)?.child.line(frame.line, frame.bytes);
     if (frame.kind !== 'message') return;
     const { message } = frame;
