@@ -12,7 +12,10 @@ const plainText = (max: number) =>
     .string()
     .min(1)
     .max(max)
-    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u);
+    .refine(
+      (text) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text),
+      'must not contain line breaks or invisible characters',
+    );
 
 /** What a person writes. */
 export const ruleFields = z.strictObject({

@@ -22,7 +22,7 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 export const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 /** What the API returns. Tests change it and notify the page with `publish`. */
 export interface FixtureData {

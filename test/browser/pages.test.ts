@@ -92,8 +92,12 @@ describe('every page', () => {
     await page.getByText('Plan to review').waitFor();
     const names = async () =>
       (await page.getByRole('button').allInnerTexts()).filter((name) => !/of the sub-agent$|^Copy$/.test(name));
-    expect(await names()).toEqual(['Sign out', 'Keyboard']);
-    expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual(['Inbox\n4', 'Sessions']);
+    expect(await names()).toEqual(['Sign out', 'Keyboard', 'Notifications']);
+    expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual([
+      'Inbox\n4',
+      'Sessions',
+      'Rules',
+    ]);
     await page.goto(hub.url + SESSION);
     await page.getByRole('heading', { name: 'Fix the failing price test' }).waitFor();
     const aroundIt = ['All', 'Waiting', 'Working', 'At rest', 'Cancelled', 'Start ↑', 'Outline'];

@@ -23,6 +23,10 @@ const STOPS = verdicts('allowed', 'hidden', 'forbidden', 'allowed', 'allowed');
 const ANSWERS = STOPS;
 const ADMINISTERS = verdicts('forbidden', 'forbidden', 'forbidden', 'forbidden', 'allowed');
 
+const AUTHORS = verdicts('forbidden', 'forbidden', 'forbidden', 'allowed', 'allowed');
+
+const RULE = { decision: 'allow', tool: 'Bash', match: 'npm test', directory: process.cwd() };
+
 // ── routes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface RouteRow {
@@ -80,6 +84,12 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'GET /api/v1/tokens': { who: ADMINISTERS, status: 200 },
   'POST /api/v1/tokens': { who: ADMINISTERS, status: 201, body: { name: 'new', role: 'viewer' } },
   'DELETE /api/v1/tokens/{id}': { who: ADMINISTERS, status: 200 },
+  'GET /api/v1/rules': { who: READS_ALL, status: 200 },
+  'GET /api/v1/rules/packs': { who: READS_ALL, status: 200 },
+  'POST /api/v1/rules/replay': { who: READS_ALL, status: 200, body: RULE },
+  'POST /api/v1/rules': { who: AUTHORS, status: 201, body: RULE },
+  'PATCH /api/v1/rules/{id}': { who: AUTHORS, status: 404, body: { enabled: false } },
+  'DELETE /api/v1/rules/{id}': { who: AUTHORS, status: 404 },
   'GET /api/v1/openapi.json': { who: ALL, status: 200 },
 };
 
@@ -209,6 +219,7 @@ const TOOL_ROWS: readonly ToolRow[] = [
   manage('interrupt', STOPS),
   manage('rewind', DRIVES, 'INVALID_ARGUMENT', { toUserMessage: 'u1' }),
   manage('diff', READS),
+  manage('compare', READS, 'INVALID_ARGUMENT'),
   manage('apply', DRIVES, 'INVALID_ARGUMENT'),
   manage('discard', DRIVES, 'INVALID_ARGUMENT'),
   {

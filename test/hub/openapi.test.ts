@@ -50,6 +50,8 @@ async function clientOf(world: ApiWorld) {
   return { document, operations, call };
 }
 
+const RULE = { decision: 'allow', tool: 'Bash', match: 'npm test', directory: '/work' };
+
 test('a client driven only by the document can call every operation except sign-in and the event stream', async () => {
   const world = await openApi();
   await world.write(
@@ -74,6 +76,7 @@ test('a client driven only by the document can call every operation except sign-
   const id = 's1';
   const prompt = 'go on';
   const made = (await call('createToken', {}, { name: 'ci', role: 'viewer' })) as { id: string };
+  let rule = '';
   const calls: Record<string, () => Promise<unknown>> = {
     listSessions: () => call('listSessions', { limit: '10', status: 'waiting_permission' }),
     getSession: () => call('getSession', { id }),
@@ -100,6 +103,14 @@ test('a client driven only by the document can call every operation except sign-
     listTokens: () => call('listTokens'),
     createToken: () => Promise.resolve(),
     revokeToken: () => call('revokeToken', { id: made.id }),
+    createRule: async () => {
+      rule = ((await call('createRule', {}, RULE)) as { rule: { id: string } }).rule.id;
+    },
+    listRules: () => call('listRules'),
+    listRulePacks: () => call('listRulePacks'),
+    replayRule: () => call('replayRule', {}, RULE),
+    changeRule: () => call('changeRule', { id: rule }, { enabled: false }),
+    removeRule: () => call('removeRule', { id: rule }),
     getOpenApi: () => call('getOpenApi'),
   };
   for (const operation of Object.values(calls)) await operation();

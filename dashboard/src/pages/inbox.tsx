@@ -41,7 +41,8 @@ export function InboxPage() {
         <button type="button" class="button small" onClick={() => (pushShown.value = true)}>
           Notifications
         </button>
-        <button type="button" class="button small" hidden={done === 0} onClick={clearSettled}>
+        {/* It keeps its place while there is nothing to clear, so that nothing moves when there is. */}
+        <button type="button" class={`button small ${done === 0 ? 'reserved' : ''}`} onClick={clearSettled}>
           Clear {done} answered
         </button>
       </div>

@@ -14,6 +14,7 @@ import { sessionOptions, type PermissionMode, type SessionOptionName } from '../
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { suggestRule } from '../../engine/rules/standing/suggest.ts';
+import { ruleFields } from '../../schema/standing-rules.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { readableRecord } from '../../fleet/session-codec.ts';
 import { answersAsPerson, mayAnswer } from '../../engine/rules/access.ts';
@@ -194,7 +195,10 @@ function ruleFor({ kind, ask }: StoredRequest, principal: Principal): Pick<ApiRe
   if (kind !== 'permission' || !answersAsPerson(principal)) return {};
   const asked = ask as RequestRecord['ask'] & RequestRecord;
   const suggestion = suggestRule(asked, asked);
-  return 'rule' in suggestion ? { suggestedRule: suggestion.rule } : { noRule: suggestion.problem };
+  if ('problem' in suggestion) return { noRule: suggestion.problem };
+  return ruleFields.safeParse(suggestion.rule).success
+    ? { suggestedRule: suggestion.rule }
+    : { noRule: 'No rule can say what this call does: it contains line breaks or invisible characters.' };
 }
 
 export async function outcomeView(

@@ -13,7 +13,7 @@ export const updatedInput = z
   .describe('with allow: replaces the whole input; give every field')
   .meta({ whenOmitted: 'the requested input' });
 
-export const confirm = z.string().describe('digest from the refusal of an old request').optional().meta({
+export const confirm = z.string().optional().meta({
   note: 'With `allow`, for a request that is old or whose file, directory or branch has changed since: the digest that the refusal names.',
   whenOmitted: 'none',
 });
