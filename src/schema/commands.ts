@@ -46,7 +46,10 @@ const sessionId = z.string();
 /** How one of several attempts at a task differs from the others. */
 const attempt = z
   .strictObject({
-    prompt: z.string().refine((text) => text.trim() !== '', 'must not be blank'),
+    prompt: z
+      .string()
+      .refine((text) => text.trim() !== '', 'must not be blank')
+      .meta({ note: 'The prompt of this attempt.', whenOmitted: 'that of the call' }),
     model: commonOptions.model,
     effort: advancedOptions.effort,
   })

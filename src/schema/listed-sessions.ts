@@ -105,7 +105,7 @@ export const appliedShown = z.object({
   others: z
     .array(
       z.object({
-        sessionId: z.string(),
+        sessionId: z.string().meta({ note: 'Which attempt.' }),
         outcome: z.enum(['discarded', 'left']).meta({ note: '`discarded` or `left`.' }),
         message: z.string().meta({ note: 'The same in words.' }),
       }),

@@ -23,5 +23,5 @@ test.each(tools)('what $name returns is described on its own page or on the page
   const other = tools.find(({ name }) => name === returnsLike(tool)) ?? tool;
   expect(returnsLike(other)).toBeUndefined();
   const paths = (documented: typeof tool): string[] => returnsOf(documented).map(({ path }) => path);
-  expect(paths(tool)).toEqual(paths(other));
+  expect(paths(other)).toEqual(expect.arrayContaining(paths(tool)));
 });

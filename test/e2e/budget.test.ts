@@ -133,7 +133,7 @@ test('what a turn spent before its hub was killed counts against the budget', as
   h.model.on('once more').reply(priced('two', 10));
   const { sessionId } = await h.ok('claude_code', { prompt: 'killed' });
   await waiting.arrived;
-  await h.stopHub('SIGKILL');
+  await h.killHubAndKeeper();
   await h.startHub();
   const stopped = await h.ok('claude_code_check', { action: 'wait', sessionId });
   expect(stopped).toMatchObject({ status: 'error', result: { costUnknown: true } });

@@ -10,7 +10,7 @@ export const { requirements, verifies } = defineRequirements({
     // ── the tools ──────────────────────────────────────────────────────────────────────────────────────────────────
     'tools.few': 'there are four tools, or six with one verb each, and none changes the server’s own rules',
     'tools.described': 'every tool has a title, a description, an output schema and all four annotations',
-    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 3,950',
+    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 3,960',
     'errors.as-results':
       'a bad argument, an unknown session or an unknown tool is a tool result with "Error [CODE]: …"',
     'errors.unknown-parameter':

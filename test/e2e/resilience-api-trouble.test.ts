@@ -72,7 +72,7 @@ describe('API errors', () => {
       { action: 'wait', sessionId, waitMs: 60_000 },
       { onProgress: ({ message }) => void lines.push(String(message)), signal: stop.signal, timeout: 60_000 },
     );
-    const words = /login or key was rejected \(401.*attempt \d+ of \d+: run `claude` and \/login/;
+    const words = /login or key was rejected \(401.*attempt \d+ of \d+\. Run /;
     await eventually(() => lines.some((line) => words.test(line)), {
       what: 'progress explains the rejected login',
       within: 5_000,

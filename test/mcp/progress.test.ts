@@ -26,7 +26,7 @@ async function workingSession(): Promise<WorkingSession> {
     {
       id: 'a',
       owner: LOCAL,
-      rules: { settings: {}, ownVariables: [] } as unknown as Rules,
+      rules: { settings: {}, ownVariables: [], policy: { directories: {} } } as unknown as Rules,
       options: {},
       origin: { kind: 'new' },
       permissionTimeoutMs: 0,

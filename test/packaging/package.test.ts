@@ -37,7 +37,8 @@ test('the package contains its programs and documents, and nothing else', () => 
   expect(names).toEqual(expect.arrayContaining([...documents, 'dist/main.mjs', 'dist/index.mjs', 'dist/index.d.mts']));
   const others = names.filter((name) => !documents.includes(name));
   const programs = /^dist\/([\w./-]+\.m?js(\.map)?|index\.d\.mts|[\w-]+\.txt)$/;
-  const page = /^dist\/dashboard\/(index\.html|icon\.svg|style-[\w-]+\.css|third-party-notices\.txt)$/;
+  const page =
+    /^dist\/dashboard\/(index\.html|icon\.svg|[\w-]+\.png|manifest\.webmanifest|style-[\w-]+\.css|third-party-notices\.txt)$/;
   expect(others.filter((name) => !programs.test(name) && !page.test(name))).toEqual([]);
   expect(names).toContain('dist/dashboard/index.html');
   expect(size).toBeLessThan(3_700_000);

@@ -13,10 +13,14 @@ export const updatedInput = z
   .describe('with allow: replaces the whole input; give every field')
   .meta({ whenOmitted: 'the requested input' });
 
-export const confirm = z.string().optional().meta({
+const confirmed = {
   note: 'With `allow`, for a request that is old or whose file, directory or branch has changed since: the digest that the refusal names.',
   whenOmitted: 'none',
-});
+};
+
+/** As one of several options, and as a parameter of its own. */
+export const confirmOption = z.string().describe('digest of an old request').meta(confirmed);
+export const confirm = confirmOption.optional().meta(confirmed);
 
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 

@@ -134,16 +134,16 @@ export function signIn(world: JourneyWorld): void {
       await page.getByRole('button', { name: 'Sign out' }).click();
     }
     expect(seen).toEqual({
-      Vera: { pages: ['Inbox', 'Sessions', 'Audit'], controls: [], workControls: [] },
+      Vera: { pages: ['Inbox', 'Sessions', 'Rules', 'Audit'], controls: [], workControls: [] },
       Carl: { pages: ['Inbox', 'Sessions'], controls: ['New session'], workControls: [] },
       Otto: {
         pages: ['Inbox', 'Sessions'],
         controls: ['New session', 'Send', 'Cancel session', 'Fork'],
         workControls: ['Apply', 'Discard'],
       },
-      Anna: { pages: ['Inbox', 'Sessions', 'Audit'], controls: ['Cancel session'], workControls: [] },
+      Anna: { pages: ['Inbox', 'Sessions', 'Rules', 'Audit'], controls: ['Cancel session'], workControls: [] },
       Adam: {
-        pages: ['Inbox', 'Sessions', 'Audit', 'Tokens'],
+        pages: ['Inbox', 'Sessions', 'Rules', 'Audit', 'Tokens'],
         controls: ['New session', 'Send', 'Cancel session', 'Fork'],
         workControls: ['Apply', 'Discard'],
       },

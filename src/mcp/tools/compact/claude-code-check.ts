@@ -10,7 +10,7 @@ import { defineTool, repeated, shownWarnings, type ToolContext } from '../../def
 import { unlisted } from '../../list-schema.ts';
 import { checkView, checkViews } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession, waitForSessions } from '../../wait.ts';
-import { answers, confirm, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
+import { answers, confirmOption, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkedOutput } from './shared.ts';
 import { CHECK_ACTIONS, POLL_OPTION_NAMES, pollOptions, viewOptions } from './view-options.ts';
 
@@ -31,7 +31,7 @@ const permissionOptions = z
       whenOmitted: '`false`',
     }),
     answers,
-    confirm: confirm.unwrap(),
+    confirm: confirmOption,
   })
   .partial();
 
