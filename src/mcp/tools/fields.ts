@@ -19,7 +19,7 @@ const confirmed = {
 };
 
 /** As one of several options, and as a parameter of its own. */
-export const confirmOption = z.string().describe('digest of an old request').meta(confirmed);
+export const confirmOption = z.string().describe('for an old request').meta(confirmed);
 export const confirm = confirmOption.optional().meta(confirmed);
 
 const questionAnswer = z.union([z.string(), z.array(z.string())]);

@@ -26,7 +26,7 @@ const permissionOptions = z
       note: 'Permissions to grant with it, for this session; any other destination becomes `session`, with a warning. Refused wherever the corresponding option would be.',
       whenOmitted: 'none',
     }),
-    always: z.boolean().describe('also allow what alwaysAllows lists, this session only').meta({
+    always: z.boolean().describe('also allow what alwaysAllows lists').meta({
       note: 'Also allow, for this session, what `alwaysAllows` says: harmless rules that Claude Code suggests, otherwise exactly this command; never a mode or a directory.',
       whenOmitted: '`false`',
     }),
@@ -95,7 +95,7 @@ const input = z.strictObject({
   cursor: z
     .int()
     .min(0)
-    .describe('events from here: the last nextCursor')
+    .describe('the last nextCursor')
     .optional()
     .meta({ note: 'First event to return: `nextCursor` from the last answer.', whenOmitted: 'the oldest event kept' }),
   responseMode: z.enum(RESPONSE_MODES).describe('full: raw events, inputs in full; default minimal').optional().meta({
@@ -107,6 +107,7 @@ const input = z.strictObject({
     whenOmitted: '200 in `minimal`, no limit in `full`',
   }),
   pollOptions: pollOptions
+    .describe('what to return')
     .optional()
     .meta({ note: 'What to include in the answer. Each may also be given at top level.', whenOmitted: 'see each one' }),
 });
