@@ -177,7 +177,7 @@ verifies('caller.each-thing-once', { eras: ['modern'] }, async (variant) => {
   expect(times(1, 'I make the file.')).toBe(1);
   expect(times(2, 'Nothing more to say.')).toBe(1);
   if (variant.toolset === 'explicit') {
-    for (const event of calls[2]?.answer.toolUseEvents) expect(event).not.toHaveProperty('error');
+    for (const event of calls[2]?.answer.toolUseEvents ?? []) expect(event).not.toHaveProperty('error');
     return;
   }
   const waiting = calls[1]?.answer;

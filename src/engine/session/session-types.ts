@@ -1,6 +1,5 @@
 import type { AgentLaunch, AgentListener, AgentProcess } from '../../driver/agent-process.ts';
 import type { Decision } from '../../driver/permission-ask.ts';
-import type { AdoptableRun } from '../ports.ts';
 import type { ActionUnderWay } from '../../schema/own-action.ts';
 import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 import type { Work } from '../../schema/results.ts';
@@ -16,7 +15,7 @@ import type { Since } from '../requests/own-actions.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { OpenRequest, Outcome } from '../requests/requests.ts';
 import type { Rules } from '../rules/rules.ts';
-import type { StandingRules } from '../ports.ts';
+import type { AdoptableRun, StandingRules } from '../ports.ts';
 import type { Session } from './session.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import type { State } from '../conversation/state.ts';

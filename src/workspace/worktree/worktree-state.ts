@@ -99,8 +99,8 @@ export async function listWorktrees(host: WorktreeHost, sessionId?: string): Pro
   for (const id of await listRecordIds(host)) {
     try {
       const record = await loadRecord(host, id);
-      if (record && (sessionId ?? record.sessionId) === record.sessionId)
-        listed.push(await worktreeState(host, record));
+      if (!record) continue;
+      if (sessionId === undefined || sessionId === record.sessionId) listed.push(await worktreeState(host, record));
     } catch (error) {
       listed.push({ id, problem: messageOf(error) });
     }
