@@ -152,6 +152,8 @@ export interface MirrorListener {
 /** Everything stored about a session. */
 export interface RecalledSession {
   readonly record: SessionRecord;
+  /** Another hub ran it last: a process that was left here does not know what happened since. */
+  readonly ranElsewhere: boolean;
   /** Oldest first. */
   readonly events: readonly SessionEvent[];
   readonly lastEventId: number;

@@ -28,6 +28,7 @@ export async function recall(sessionId: string, recaller: Recaller): Promise<Rec
   const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
   return {
     record: recordOfRow(row),
+    ranElsewhere: known.runsOn.hub !== by.hub,
     events,
     lastEventId: lastId,
     droppedThrough,

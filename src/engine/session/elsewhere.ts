@@ -51,7 +51,7 @@ export interface CommandedBy {
 }
 
 /** What is stored about a session that runs elsewhere. */
-export interface SeenElsewhere extends Omit<RecalledSession, 'messages' | 'grants'> {
+export interface SeenElsewhere extends Omit<RecalledSession, 'messages' | 'grants' | 'ranElsewhere'> {
   /** The hub that runs it. */
   readonly hub: string;
   /** Position of its last change in the feed. */

@@ -115,19 +115,19 @@ export class SessionRecall {
     if (!recalled) return undefined;
     const session = await this.#revived(recalled);
     this.#host.register(session);
-    await this.#takeUp(session, recalled.record);
+    await this.#takeUp(session, recalled);
     for (const request of session.requests) approvals.requested(session, request);
     return session;
   }
 
   /** With its process, if an earlier server started one and it may go on. */
-  async #takeUp(session: Session, record: SessionRecord): Promise<void> {
+  async #takeUp(session: Session, { record, ranElsewhere }: RecalledSession): Promise<void> {
     const { kept, log } = this.#parts.services;
     const run = kept?.find(session.id);
     if (!kept || !run) return session.takeUp();
     const { position } = record.continuity;
     const after = position?.run === run.run ? position.line : 0;
-    const refusal = this.#refusal(session, run);
+    const refusal = ranElsewhere ? '' : this.#refusal(session, run);
     if (refusal === undefined) {
       try {
         return await session.continueWith({ ...run, after }, record);

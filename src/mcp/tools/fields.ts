@@ -13,14 +13,12 @@ export const updatedInput = z
   .describe('with allow: replaces the whole input; give every field')
   .meta({ whenOmitted: 'the requested input' });
 
-const confirmed = {
+/** As one of several options, and as a parameter of its own. */
+export const confirmOption = z.string().describe('for an old request').meta({
   note: 'With `allow`, for a request that is old or whose file, directory or branch has changed since: the digest that the refusal names.',
   whenOmitted: 'none',
-};
-
-/** As one of several options, and as a parameter of its own. */
-export const confirmOption = z.string().describe('for an old request').meta(confirmed);
-export const confirm = confirmOption.optional().meta(confirmed);
+});
+export const confirm = confirmOption.optional();
 
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 
