@@ -1,7 +1,7 @@
 /** What a hub still knows about the work of a session after it was restarted or killed, with the real Claude Code. */
 
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
@@ -34,6 +34,11 @@ it('after a restart and a kill a session is compared with its own beginning, a t
 
   const { nextCursor } = await h.ok('claude_code_reply', { sessionId, prompt: 'third' });
   await held.arrived;
+  // What Claude Code has told the model it may not have told the hub yet.
+  await vi.waitFor(async () => {
+    const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, cursor: nextCursor });
+    expect(JSON.stringify(events)).toContain('"toolName":"Write"');
+  });
   await h.killHubAndKeeper();
   await h.startHub();
   const cutOff = await h.ok('claude_code_check', { action: 'wait', sessionId });

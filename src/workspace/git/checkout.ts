@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../../errors/errors.ts';
-import { gitAt, gitIn, GitError, zeroSeparated, readPlainFile } from './git.ts';
+import { gitAt, gitIn, GitError, patiently, zeroSeparated, readPlainFile } from './git.ts';
 import type { GitHost } from './git-process.ts';
 
 /** A working tree and the repository it belongs to. All paths are absolute, links resolved. */
@@ -130,7 +130,8 @@ export interface ListedWorktree {
 }
 
 export async function listGitWorktrees(host: GitHost, commonDir: string): Promise<ListedWorktree[]> {
-  const text = await gitIn(host, commonDir)(['worktree', 'list', '--porcelain', '-z']);
+  const git = gitIn(host, commonDir);
+  const text = await patiently(() => git(['worktree', 'list', '--porcelain', '-z']));
   return text
     .split('\0\0')
     .filter((block) => block !== '')

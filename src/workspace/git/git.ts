@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { copyFile, open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../errors/errors.ts';
 import { runGit, type GitHost, type GitOutput, type GitRun } from './git-process.ts';
 
@@ -28,6 +29,24 @@ export class GitError extends DomainError {
     super('INTERNAL', `git ${command} failed (${code}): ${stderr.trim() || 'it gave no reason'}`);
     this.exitCode = code;
     this.stderr = stderr;
+  }
+}
+
+const ATTEMPTS = 8;
+
+/**
+ * Git fails on a lock that another git holds, and on an entry that another one is still creating; both pass quickly.
+ */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isPassing =
+        error instanceof GitError && /\.lock'|cannot lock ref|commondir|gitdir|could not create/i.test(error.stderr);
+      if (!isPassing || error.stderr.includes('already exists') || attempt === ATTEMPTS) throw error;
+      await sleep(20 * attempt + Math.random() * 50);
+    }
   }
 }
 

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../errors/errors.ts';
 import type { WorktreeRecord } from '../../schema/worktree-record.ts';
 import { checkoutOf, findCheckout, headOf, resolveCommit, shortBranch, type FoundCheckout } from '../git/checkout.ts';
 import { checkGitVersion } from '../git/git-process.ts';
-import { GitError, gitIn, gitWithoutHooks, zeroSeparated, type Git } from '../git/git.ts';
+import { GitError, gitIn, gitWithoutHooks, patiently, zeroSeparated, type Git } from '../git/git.ts';
 import { newFilters, pinSettings, type PinOptions } from '../git/pinned-settings.ts';
 import { snapshotOfTree, type Snapshot } from '../report/snapshot.ts';
 import { checkOutFiles, planCheckout } from './check-out-files.ts';
@@ -141,24 +140,6 @@ async function addWorktree(host: WorktreeHost, git: Git, record: WorktreeRecord,
   await checkpoint(host, 'record-entry');
   const link = await readFile(path.join(record.path, '.git'), 'utf8');
   return path.basename(link.trim());
-}
-
-const ATTEMPTS = 8;
-
-/**
- * Git fails on a lock that another git holds, and on an entry that another one is still creating; both pass quickly.
- */
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      const isPassing =
-        error instanceof GitError && /\.lock'|cannot lock ref|commondir|gitdir|could not create/i.test(error.stderr);
-      if (!isPassing || error.stderr.includes('already exists') || attempt === ATTEMPTS) throw error;
-      await sleep(20 * attempt + Math.random() * 50);
-    }
-  }
 }
 
 async function tipOf({ git }: WorktreeHost, { commonDir, branch }: WorktreeRecord): Promise<string> {
