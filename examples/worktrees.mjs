@@ -11,26 +11,34 @@ const WAYS = ['with as few changes as possible', 'in the most readable way', 'in
 
 const engine = createEngine({ approvals: 'caller', maxSessions: WAYS.length });
 try {
-  const sessions = await Promise.all(WAYS.map(tryIt));
-  for (const session of sessions) {
-    const { filesChanged, insertions, deletions, lastCheck } = session.work ?? {};
+  const sessions = await tryAll();
+  for (const { title, work = {} } of sessions) {
+    const { filesChanged, insertions, deletions, lastCheck, attention = [] } = work;
     const checked = lastCheck ? `${lastCheck.command} exited with ${lastCheck.exitCode}` : 'nothing checked';
-    console.log(`${session.title}: ${filesChanged} file(s), +${insertions} -${deletions}, ${checked}`);
+    console.log(`${title}: ${filesChanged} file(s), +${insertions} -${deletions}, ${checked}`);
+    for (const line of attention) console.log(`  ! ${line}`);
   }
-  const [best, ...others] = sessions.toSorted((a, b) => rank(a) - rank(b));
-  const { diff } = await engine.execute({ kind: 'diff', sessionId: best.id, maxBytes: 4_000, offset: 0 });
+  const [{ id: sessionId, title }] = sessions.toSorted((a, b) => rank(a) - rank(b));
+  const { diff } = await engine.execute({ kind: 'diff', sessionId, maxBytes: 4_000, offset: 0 });
   console.log(diff);
-  const { outcome } = await engine.execute({ kind: 'apply', sessionId: best.id, mode: 'squash', message: task });
-  console.log(`${best.title}: ${outcome}`);
-  // What nobody took stays on its branch.
-  for (const { id } of [best, ...others]) await engine.execute({ kind: 'discard', sessionId: id, force: true });
+  // What nobody takes stays on its branch.
+  const apply = { kind: 'apply', sessionId, mode: 'squash', message: task, discardOthers: true };
+  const { outcome } = await engine.execute(apply);
+  console.log(`${title}: ${outcome}`);
+  await engine.execute({ kind: 'discard', sessionId, force: true });
 } finally {
   await engine.close();
 }
 
-async function tryIt(way) {
-  const options = { cwd, permissionMode: 'acceptEdits', workspace: { type: 'worktree' } };
-  const { sessionId } = await engine.execute({ kind: 'start', prompt: `${task}, ${way}`, options });
+/** Starts all of them from the same commit, each in its own worktree, and sees them through. */
+async function tryAll() {
+  const attempts = WAYS.map((way) => ({ prompt: `${task}, ${way}` }));
+  const options = { cwd, permissionMode: 'acceptEdits' };
+  const started = await engine.execute({ kind: 'start', prompt: task, options, attempts });
+  return Promise.all(started.attempts.map(({ sessionId }) => seeThrough(sessionId)));
+}
+
+async function seeThrough(sessionId) {
   let session = await engine.untilAttention(sessionId);
   while (session.requests.length > 0) {
     // Edits pass; a program that nobody watches allows nothing else.

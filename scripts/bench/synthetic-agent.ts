@@ -125,7 +125,7 @@ export function syntheticEngine(
       mentions: async () => true,
       isProjectWrittenSince: async () => true,
       lastCostUsd: async () => 0,
-      hasUnwrittenCost: async () => false,
+      tally: async () => ({ turns: 0, hasUnwrittenCost: false }),
       list: async () => [],
       lock: async () => ({ release: async () => undefined }),
       findHolder: async () => undefined,

@@ -106,7 +106,7 @@ function idleEngine(toolset: Toolset): Engine {
       mentions: never,
       isProjectWrittenSince: never,
       lastCostUsd: never,
-      hasUnwrittenCost: never,
+      tally: async () => ({ turns: 0, hasUnwrittenCost: false }),
       list: never,
       lock: never,
       findHolder: never,

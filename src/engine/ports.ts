@@ -171,6 +171,13 @@ export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {
   readonly workspaces: Workspaces;
 }
 
+/** What a transcript says about the turns that were taken in it. */
+export interface TranscriptTally {
+  readonly turns: number;
+  /** Whether it cost more than is written down, by an unknown amount. */
+  readonly hasUnwrittenCost: boolean;
+}
+
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
@@ -180,8 +187,7 @@ export interface TranscriptReader {
   /** Whether any transcript of the same project was written since then. */
   isProjectWrittenSince(sessionId: string, at: number): Promise<boolean>;
   lastCostUsd(sessionId: string): Promise<number>;
-  /** Whether it cost more than that, by an unknown amount. */
-  hasUnwrittenCost(sessionId: string): Promise<boolean>;
+  tally(sessionId: string): Promise<TranscriptTally>;
   list(
     query: DiskQuery & { within?: ((directory: string, sessionId: string) => boolean) | undefined },
   ): Promise<DiskSession[]>;

@@ -55,14 +55,60 @@ function describe(issue: z.core.$ZodIssue, known: readonly string[], schema: z.Z
   if (issue.code === 'invalid_union') {
     const closest = issue.errors.flat().filter((inner) => inner.path.length > 0);
     if (closest.length > 0 && issue.errors.length > 0)
-      return closest.slice(0, 2).map((inner) => `${[where, ...inner.path.map(String)].join('.')}: ${inner.message}.`);
+      return closest.slice(0, 2).map((inner) => `${[where, ...inner.path.map(String)].join('.')}: ${wordsFor(inner)}.`);
   }
-  return [`${where === '' ? 'Arguments' : where}: ${issue.message}.`];
+  return [`${where === '' ? 'Arguments' : where}: ${wordsFor(issue)}.`];
+}
+
+/** What is wrong with a value, in the words of this server; those of a schema's own checks are its own already. */
+function wordsFor(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.message.endsWith('received undefined')
+        ? 'is required'
+        : `must be ${KINDS[issue.expected] ?? `of type ${issue.expected}`}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
+    case 'too_small':
+      return `must ${sizeWords(issue.origin, issue.inclusive === false ? 'more than' : 'at least', Number(issue.minimum))}`;
+    case 'too_big':
+      return `must ${sizeWords(issue.origin, issue.inclusive === false ? 'less than' : 'at most', Number(issue.maximum))}`;
+    case 'custom':
+      return issue.message;
+    case 'invalid_union':
+      return unionWords(issue);
+    default:
+      return 'is not valid here';
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+function sizeWords(origin: string, how: string, size: number): string {
+  if (origin === 'string')
+    return size === 1 && how === 'at least' ? 'not be empty' : `have ${how} ${String(size)} characters`;
+  return origin === 'array' ? `have ${how} ${String(size)} items` : `be ${how} ${String(size)}`;
+}
+
+/** Alternatives that differ in kind: what each of them would have been. */
+function unionWords({ errors }: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>): string {
+  const kinds = [...new Set(errors.flatMap(([first]) => (first ? [wordsFor(first)] : [])))];
+  return kinds.length === 0 ? 'is not valid here' : kinds.join(', or ');
 }
 
 function unknownParameter(where: string, key: string, candidates: readonly string[]): string {
   const why = whyNotOffered(key);
   if (why !== undefined) return `Parameter ${where} is not offered: ${why}.`;
+  if (/^time_?out(_?ms|_?seconds)?$/i.test(key) && candidates.includes('waitMs'))
+    return `Unknown parameter ${where}; waitMs says how long a call waits, and a session works on until it is done, interrupted or cancelled.`;
   const nearest = nearestName(key, candidates);
   return `Unknown parameter ${where}${nearest === undefined ? '.' : `; did you mean ${nearest}?`}`;
 }

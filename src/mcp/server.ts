@@ -204,7 +204,9 @@ const INSTRUCTIONS: Record<Settings['toolset'], string> = {
     '(a question: decision "allow" with permissionOptions.answers); the answer contains what comes next. With askedPerson a person is deciding: wait again. ' +
     'Status "running": claude_code_check {action: "wait", sessionId}. Status "idle": result.result is what Claude claims, result.work is what happened; ' +
     'read result.attention and work.problems (failed and denied tool calls) before you believe it. ' +
-    'Parallel attempts: start each with advanced.workspace {type: "worktree"}, compare result.work and claude_code_session {action: "diff"}, then apply one and discard the others. ' +
+    'Parallel attempts take two calls: claude_code {prompt, cwd, attempts: 3, waitMs: 45000} runs them side by side, each in its own worktree ' +
+    '(until all rest: claude_code_check {action: "wait", sessionIds}; their diffs: claude_code_session {action: "compare", sessionId}); ' +
+    'claude_code_session {action: "apply", sessionId, options: {discardOthers: true}} takes the best. ' +
     'Continue: claude_code_reply {sessionId, prompt, waitMs: 45000}. An unanswered request is denied when it expires. Nothing is lost when a call times out: wait again.',
   explicit:
     'Drives Claude Code as an autonomous coding agent; one call per decision. Start: claude_create_session {prompt, workingDirectory, waitMs: 45000}. ' +

@@ -68,9 +68,18 @@ export const RULE_DECISIONS = ['deny', 'ask', 'allow'] as const;
 export type RuleDecision = (typeof RULE_DECISIONS)[number];
 
 /** What settled a request. */
-export type DecisionSource = 'caller' | 'human' | 'rule' | 'timeout' | 'cancel' | 'shutdown' | 'policy';
+export type DecisionSource = 'caller' | 'human' | 'rule' | 'timeout' | 'cancel' | 'interrupt' | 'shutdown' | 'policy';
 
-export const DENIED_BY = ['caller', 'human', 'rule', 'disallowedTools', 'settings', 'timeout', 'policy'] as const;
+export const DENIED_BY = [
+  'caller',
+  'human',
+  'rule',
+  'disallowedTools',
+  'settings',
+  'timeout',
+  'interrupt',
+  'policy',
+] as const;
 export type DeniedBy = (typeof DENIED_BY)[number];
 
 export const TOOL_STATUSES = ['running', 'awaiting_permission', 'completed', 'denied', 'failed'] as const;

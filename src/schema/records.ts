@@ -96,6 +96,8 @@ export const SessionRecord = z.object({
   workspace: workspaceRecord,
   /** The sessions of the same start, in order, if it is one of several attempts. */
   attempts: z.array(z.string()).optional(),
+  /** What was in force of a requested sandbox when its process was last launched. */
+  sandbox: z.string().optional(),
   model: z.string().optional(),
   permissionMode: permissionMode.optional(),
   tools: z.array(z.string()).optional(),

@@ -12,7 +12,7 @@ const deniedBy = z.enum(DENIED_BY);
 const toolStatus = z.enum(TOOL_STATUSES);
 
 const deniedByWhom = deniedBy.optional().meta({
-  note: 'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout` or `policy` (the operator, the permission mode).',
+  note: 'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout`, `interrupt` or `policy` (the operator, the permission mode).',
 });
 
 export const costUnknown = z.literal(true).optional().meta({
@@ -269,7 +269,9 @@ export const callResult = z.object({
     .optional()
     .meta({ note: 'The answer in the shape of `outputFormat`; omitted if longer than `maxBytes`.' }),
   stopReason: z.string().optional().meta({ note: 'Why the model stopped.' }),
-  errorSubtype: z.string().optional().meta({ note: 'The kind of error, such as `error_max_turns`.' }),
+  errorSubtype: z.string().optional().meta({
+    note: 'The kind of error. Reported by Claude Code: `error_max_turns`, `error_max_budget_usd`, `error_during_execution` (also after an interrupt), `error_max_structured_output_retries`. By the server: `process_exited` (Claude Code ended before it answered), `start_failed` (it could not be started again), `stopped` (it worked for too long), `hub_stopped` (the hub stopped or lost its store while it worked).',
+  }),
   usage: z.record(z.string(), z.unknown()).optional().meta({ note: 'Tokens of this call.' }),
   modelUsage: z
     .record(z.string(), z.unknown())

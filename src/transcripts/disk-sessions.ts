@@ -8,6 +8,13 @@ import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { fileIncludes, linesFromEnd } from './search-from-end.ts';
 import { findSessionFile, isSessionId, transcriptsOf, placesNewestFirst, type SessionPlace } from './session-places.ts';
 
+/** What a transcript says about the turns that were taken in it. */
+interface TranscriptTally {
+  readonly turns: number;
+  /** Whether it cost more than is written down, by an unknown amount. */
+  readonly hasUnwrittenCost: boolean;
+}
+
 export interface DiskSession {
   readonly sessionId: string;
   /** As the session reports it, unverified: the directory may be gone, or not the one that was requested. */
@@ -49,7 +56,7 @@ export interface Transcripts {
   isProjectWrittenSince(sessionId: string, at: number): Promise<boolean>;
   /** Where a process that resumes or forks the session starts counting. */
   lastCostUsd(sessionId: string): Promise<number>;
-  hasUnwrittenCost(sessionId: string): Promise<boolean>;
+  tally(sessionId: string): Promise<TranscriptTally>;
   /** Whether the session can be resumed at this message; Claude Code accepts any entry with a uuid. */
   messageExists(sessionId: string, uuid: string): Promise<boolean>;
 }
@@ -100,9 +107,10 @@ export function createTranscripts({ configDir }: { readonly configDir: string })
       return readLastCostUsd(file, sessionId).catch(() => 0);
     },
 
-    async hasUnwrittenCost(sessionId) {
+    async tally(sessionId) {
       const file = await findSessionFile(configDir, sessionId);
-      return file !== undefined && hasUnwrittenCost(file).catch(() => true);
+      if (file === undefined) return { turns: 0, hasUnwrittenCost: false };
+      return readTally(file).catch(() => ({ turns: 0, hasUnwrittenCost: true }));
     },
 
     async messageExists(sessionId, uuid) {
@@ -183,21 +191,25 @@ async function readLastCostUsd(transcript: string, sessionId: string): Promise<n
  * Whether the cost of some answers is in no such entry: their process was killed, or is still running. An entry covers what its own
  * process did, from `startTime` on, and what was recorded before.
  */
-async function hasUnwrittenCost(transcript: string): Promise<boolean> {
+async function readTally(transcript: string): Promise<TranscriptTally> {
   const lines = createInterface({ input: createReadStream(transcript), crlfDelay: Infinity });
   let unwrittenSince: number | undefined;
+  let isIncomplete = false;
+  const turns = new Set<unknown>();
   for await (const line of lines) {
     if (!/"type":"(?:assistant|cost-state)"/.test(line)) continue;
     const entry = (parse(line) ?? {}) as Record<string, unknown>;
     if (entry['type'] === 'cost-state') {
-      if (unwrittenSince !== undefined && unwrittenSince < Number(entry['startTime'] ?? 0)) return true;
+      isIncomplete ||= unwrittenSince !== undefined && unwrittenSince < Number(entry['startTime'] ?? 0);
       unwrittenSince = undefined;
-    } else if (entry['type'] === 'assistant' && entry['forkedFrom'] === undefined) {
+    } else if (entry['type'] === 'assistant') {
+      // One message is written in several entries.
+      if (entry['isSidechain'] !== true) turns.add((entry['message'] as { id?: unknown } | undefined)?.id);
       // An answer that a fork took over from its parent is in the parent's total.
-      unwrittenSince ??= Date.parse(String(entry['timestamp']));
+      if (entry['forkedFrom'] === undefined) unwrittenSince ??= Date.parse(String(entry['timestamp']));
     }
   }
-  return unwrittenSince !== undefined;
+  return { turns: turns.size, hasUnwrittenCost: isIncomplete || unwrittenSince !== undefined };
 }
 
 function costIn(line: string, sessionId: string): number | undefined {

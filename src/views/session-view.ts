@@ -96,13 +96,18 @@ function isTaken({ dirty, unmergedCommits, looseHead, unreadable }: ListedWorktr
 const RULES_CHARS = 300;
 
 /** One line on what a session actually runs under, for a caller that relied on defaults. */
-export function effectiveLine({ options, permissionMode }: Pick<ShownRecord, 'options' | 'permissionMode'>): string {
+export function effectiveLine({
+  options,
+  permissionMode,
+  sandbox,
+}: Pick<ShownRecord, 'options' | 'permissionMode' | 'sandbox'>): string {
   const { cwd, allowedTools = [], disallowedTools = [] } = options;
   return [
     `permissionMode ${permissionMode ?? 'default'}`,
     ...(cwd === undefined ? [] : [`cwd ${cwd}`]),
     ...(allowedTools.length === 0 ? [] : [`allowed ${oneLine(allowedTools.join(', '), RULES_CHARS)}`]),
     ...(disallowedTools.length === 0 ? [] : [`disallowed ${oneLine(disallowedTools.join(', '), RULES_CHARS)}`]),
+    ...(sandbox === undefined ? [] : [oneLine(sandbox, RULES_CHARS)]),
   ].join('; ');
 }
 

@@ -190,6 +190,31 @@ verifies('caller.each-thing-once', { eras: ['modern'] }, async (variant) => {
   });
 });
 
+verifies('caller.claude-is-told', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.share(SHARED);
+  const script = h.model.on('make both').reply(tool('Bash', { command: 'touch asked-for.txt' }), text('made'));
+  const sessionId = await h.converse('make both');
+  const words =
+    variant.toolset === 'compact' ? { message: 'use that name from now on' } : { reason: 'use that name from now on' };
+  await h.allow(sessionId, { updatedInput: { command: 'touch instead.txt' }, ...words });
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'made' });
+  const told = h.model.requestsFor(script).at(-1)?.userTexts.join('\n');
+  expect(told).toContain(
+    'the caller changed its input before allowing it; it runs with {"command":"touch instead.txt"}',
+  );
+  expect(told).toContain('the caller allowed it and says: use that name from now on');
+});
+
+verifies('caller.denied-by-interrupt', { eras: ['modern'] }, async (variant) => {
+  const h = await variant.share(SHARED);
+  h.model.on('never mind').reply(tool('Bash', { command: 'touch never.txt' }));
+  const sessionId = await h.converse('never mind');
+  await h.waitForRequest(sessionId);
+  await h.ok(...h.dialect.interrupt(sessionId));
+  const done = await h.waitUntilRest(sessionId);
+  expect(problemsOf(h, done)).toMatchObject([{ outcome: 'denied', by: 'interrupt' }]);
+});
+
 verifies('check.tool-call', { eras: ['modern'] }, async (variant) => {
   const h = await variant.share(SHARED);
   const lines = Array.from({ length: 2_000 }, (_, line) => `line ${String(line)}`).join('\n');

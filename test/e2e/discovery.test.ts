@@ -28,7 +28,7 @@ const TOOLS: Readonly<Record<Toolset, Readonly<Record<string, object>>>> = {
 /** Those that callers write rules for. */
 const TEN_TOOLS = 'Bash Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Agent'.split(' ');
 
-const SIZES: Readonly<Record<Toolset, number>> = { compact: 7_500, explicit: 3_960 };
+const SIZES: Readonly<Record<Toolset, number>> = { compact: 7_500, explicit: 4_000 };
 
 async function listed(h: Harness): Promise<Tool[]> {
   return (await h.client.listTools()).tools;

@@ -124,3 +124,31 @@ test('a system prompt given on a resume from disk replaces, extends or restores 
 function presetWith(more: object): object {
   return { type: 'preset', preset: 'claude_code', ...more };
 }
+
+const plain = shareHarness({ env: { CLAUDE_CODE_MCP_LOG_LEVEL: 'debug' } });
+
+test.each([
+  [{ prompt: 'never', timeout: 5 }, 'waitMs says how long a call waits'],
+  [{ prompt: 'never', maxTurns: 'three' }, 'maxTurns: must be a number'],
+  [{ prompt: 'never', permissionMode: 'nope' }, 'permissionMode: must be one of "default"'],
+  [{ prompt: 'never', attempts: 'two' }, 'attempts: must be a number, or must be a list'],
+  [{}, 'prompt: is required'],
+  [{ prompt: 'never', pathToClaudeCodeExecutable: 'no-such-claude' }, 'no program called no-such-claude on the PATH'],
+])('%j is refused in words of this server', async (args, words) => {
+  const error = await plain().fails('claude_code', args, 'INVALID_ARGUMENT');
+  expect(error).toContain(words);
+  expect(error).not.toMatch(/Invalid input|received|expected/);
+});
+
+test('an unknown session is told how to be found; with LOG_LEVEL=debug the log says what happens in one', async () => {
+  const h = plain();
+  const error = await h.fails('claude_code_check', { action: 'poll', sessionId: 'nobody' }, 'SESSION_NOT_FOUND');
+  expect(error).toContain('claude_code_session with action "list"');
+  h.model.on('look').reply(tool('Bash', { command: 'echo 1' }), text('seen'));
+  const sessionId = await h.converse('look');
+  await h.finish(sessionId);
+  expect(h.server.stderr()).toMatch(
+    new RegExp(`debug: session ${sessionId}: event \\d+ output message tool_call Bash`),
+  );
+  expect(h.server.stderr()).not.toContain('echo 1');
+});

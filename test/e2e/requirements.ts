@@ -10,7 +10,7 @@ export const { requirements, verifies } = defineRequirements({
     // ── the tools ──────────────────────────────────────────────────────────────────────────────────────────────────
     'tools.few': 'there are four tools, or six with one verb each, and none changes the server’s own rules',
     'tools.described': 'every tool has a title, a description, an output schema and all four annotations',
-    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 3,960',
+    'tools.size': 'the tool list takes a model at most 7,500 bytes to read, the explicit one 4,000',
     'errors.as-results':
       'a bad argument, an unknown session or an unknown tool is a tool result with "Error [CODE]: …"',
     'errors.unknown-parameter':
@@ -70,6 +70,8 @@ export const { requirements, verifies } = defineRequirements({
       'at rest, the answer lists the tool calls that failed or were denied, and by whom, whatever Claude claims',
     'caller.each-thing-once':
       'no answer of a call that waited repeats a question, a command, what Claude said or what failed',
+    'caller.claude-is-told': 'Claude is told when its input was changed, and what was said with an allow',
+    'caller.denied-by-interrupt': 'a call that waited when its turn was interrupted was denied by the interrupt',
     'caller.input-changed':
       'input changed by updatedInput is reported in the activity and event, or in the tool uses, and in the audit log',
     'caller.decision-aids':

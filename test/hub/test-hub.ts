@@ -170,7 +170,7 @@ export async function openTestHub(
     transcripts: {
       find: async () => ({ cwd: CWD }),
       lastCostUsd: async () => 0,
-      hasUnwrittenCost: async () => false,
+      tally: async () => ({ turns: 0, hasUnwrittenCost: false }),
       list: async () => [],
       lock: async () => ({ release: async () => undefined }),
       salvage: async () => isWritten(''),

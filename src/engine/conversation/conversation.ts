@@ -200,6 +200,12 @@ export class Conversation {
     this.#services.tell({ kind: 'message', message });
   }
 
+  /** A note on a call that is about to run. It is read with the result of the call, and begins nothing. */
+  note(message: Message): void {
+    this.outbox.add(message);
+    this.#services.tell({ kind: 'message', message });
+  }
+
   /**
    * It could not be delivered, and the caller gets the error; left here it would keep the session from coming to rest.
    */
@@ -213,7 +219,7 @@ export class Conversation {
     if (this.#underWay) return false;
     if (this.#waitsDetached) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
-    this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'cancel' });
+    this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'interrupt' });
     return true;
   }
 
@@ -476,10 +482,12 @@ export class Conversation {
 
   /** The only way a turn ends. */
   #end(ending: TurnEnding): boolean {
+    const { workedMs } = this.times;
     if (!this.#standing.end(this.atRest ? ending : this.decidedAway.lapsed(ending)))
       return this.#ignoreUnexpected(ending.how);
     this.#settleAll(ending.unanswered);
     if (ending.error) this.#append(ending.error);
+    this.#reports.totals.endedWithoutResult(workedMs);
     this.#reports.turnEnds();
     // The idle time starts now: counted from its last prompt, a session stopped for running too long would be dropped
     // at once.

@@ -101,6 +101,11 @@ export class Totals {
     this.#turnEnded = false;
   }
 
+  /** How long a call took that ended without a result of Claude Code. */
+  endedWithoutResult(durationMs: number): void {
+    if (this.#call.results === 0) this.#call.durationMs = Math.round(durationMs);
+  }
+
   /** If it is still spending, its process has ended without a result: only its last words in the transcript can tell. */
   endTurn(): void {
     this.#turnEnded = true;

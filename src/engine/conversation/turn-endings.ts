@@ -14,7 +14,7 @@ export type TurnEnding = Ending & {
   readonly error?: EventBody;
 };
 
-const INTERRUPTED = { message: 'The turn was interrupted.', interrupt: true, source: 'cancel' } as const;
+const INTERRUPTED = { message: 'The turn was interrupted.', interrupt: true, source: 'interrupt' } as const;
 
 /** Claude Code is idle. */
 export function ranToCompletion(state: State, result: TurnResult | undefined): TurnEnding {

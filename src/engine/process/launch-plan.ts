@@ -1,4 +1,5 @@
 import { childEnvironment, inheritedRules } from '../../config/child-environment.ts';
+import { findProgram, isBareName } from '../../config/setting-kinds.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../../config/load-settings.ts';
 import { variableOf } from '../../config/settings-table.ts';
 import type { SpareTemplate } from '../../driver/spare-agent.ts';
@@ -43,6 +44,7 @@ export class LaunchPlanner {
       closesState: this.#services.archive !== undefined,
       standing: this.#standingRules(admitted, owner),
     });
+    checkProgram(options, { ...this.#services.baseEnv, ...options.env });
     const launch = {
       options: withoutEnv(options),
       ...(managedSettings && { managedSettings }),
@@ -104,4 +106,14 @@ export function withReason(error: unknown, missing: string | undefined): unknown
 /** `env` is merged into the child's full environment, which is passed to the driver separately. */
 function withoutEnv({ env: _merged, ...options }: SessionOptions): SessionOptions {
   return options;
+}
+
+/** A name without a path is looked up by the system, whose error would not say what was wrong. */
+function checkProgram({ pathToClaudeCodeExecutable: given }: SessionOptions, env: NodeJS.ProcessEnv): void {
+  if (given === undefined || !isBareName(given)) return;
+  if (findProgram(given, { env, platform: process.platform, homedir: '' }) !== undefined) return;
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `pathToClaudeCodeExecutable: there is no program called ${given} on the PATH; give its full path, or omit it.`,
+  );
 }

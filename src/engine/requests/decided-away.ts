@@ -38,6 +38,11 @@ export class DecidedAway {
     this.#lines = [];
   }
 
+  /** What the next process is told besides. */
+  note(line: string): void {
+    this.#lines.push(line);
+  }
+
   /** Allowed calls are granted once; denials and answers are passed on as text. */
   add(request: OpenRequest, decision: Decision, source: Source): void {
     const { ask, kind, cwd = '', target } = request;

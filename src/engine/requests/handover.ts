@@ -1,6 +1,7 @@
 import type { Decision } from '../../driver/permission-ask.ts';
-import type { OpenRequest } from './requests.ts';
-import { summarizeTool } from '../conversation/tool-summary.ts';
+import type { OpenRequest, Source } from './requests.ts';
+import { ranInstead } from './shown-request.ts';
+import { cutAt, summarizeTool } from '../conversation/tool-summary.ts';
 
 /** Claude Code (2.1.325) resumes with the call unanswered; this text replaces the answer. */
 export function handoverText(lines: readonly string[]): string {
@@ -29,4 +30,29 @@ export function handoverLine({ ask, kind }: Pick<OpenRequest, 'ask' | 'kind'>, d
 /** What a result says about allowed calls that were not repeated. */
 export function lapsedText(tools: readonly string[]): string {
   return `Allowed while the session was stopped, but not repeated: ${tools.join(', ')}. Ask for permission again if it is still needed.`;
+}
+
+const MAX_INPUT_CHARS = 4_000;
+
+/**
+ * What Claude should know about a call that was allowed: that its input was changed, and what was said with the answer.
+ * The SDK's answer has no room for either.
+ */
+export function callNote(
+  request: OpenRequest,
+  message: string | undefined,
+  decision: Decision,
+  source: Source,
+): string | undefined {
+  if (decision.behavior === 'deny' || request.own) return undefined;
+  const who = source === 'human' ? 'the user' : 'the caller';
+  const ran = ranInstead(request, decision);
+  const said = message?.trim() ?? '';
+  const parts = [
+    ...(ran
+      ? [`${who} changed its input before allowing it; it runs with ${cutAt(JSON.stringify(ran), MAX_INPUT_CHARS)}`]
+      : []),
+    ...(said === '' ? [] : [`${who} allowed it and says: ${said}`]),
+  ];
+  return parts.length === 0 ? undefined : `About your call of ${request.ask.toolName}: ${parts.join('; ')}`;
 }

@@ -70,6 +70,18 @@ export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   );
 }
 
+/** What is in force of the sandbox that a session was asked to have, in one phrase; undefined if it was not. */
+export function sandboxInForce(asked: Fields | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  if (asked?.['enabled'] !== true) return undefined;
+  if (process.platform === 'win32') return 'sandbox requested, not available: Claude Code has none on Windows';
+  const missing = missingSandboxPackages({ env, platform: process.platform });
+  if (missing.length > 0) return `sandbox requested, not available: ${missing.join(' and ')} is not installed`;
+  const network = fields(asked['network']);
+  const hosts = strings(network['allowedDomains']);
+  if (hosts.length > 0) return `sandbox on, network: ${hosts.join(', ')}`;
+  return network['strictAllowlist'] === true ? 'sandbox on, no network' : 'sandbox on';
+}
+
 /** A worktree that a session works in, and the parts of the repository its commands need in order to commit. */
 export interface OwnWorktree {
   readonly path: string;

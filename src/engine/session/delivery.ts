@@ -29,6 +29,19 @@ export async function sendPrompt(session: Session, text: string): Promise<void> 
   handedOver(session);
 }
 
+/** A note on a call that was just allowed: Claude Code queues it behind the call and reads it with its result. */
+export async function sendNote({ conversation, process, services }: Session, text: string): Promise<void> {
+  const message = { id: randomUUID(), text, preamble: text.length };
+  conversation.note(message);
+  try {
+    await services.stored?.();
+    process.send(message);
+  } catch (error) {
+    conversation.undoSend(message);
+    throw error;
+  }
+}
+
 /** Tells a new process what was decided while the session had none. */
 export async function handOver(session: Session): Promise<void> {
   session.mobility.checkOwned();

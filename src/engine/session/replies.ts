@@ -155,7 +155,7 @@ export class Replies {
     if (!fork) await this.#host.transcripts.checkNotHeld(sessionId);
     const at = disk.kind === 'token' ? disk.resumeSessionAt : undefined;
     const spent = await services.transcripts.lastCostUsd(sessionId);
-    const unwritten = await services.transcripts.hasUnwrittenCost(sessionId);
+    const { turns, hasUnwrittenCost } = await services.transcripts.tally(sessionId);
     return this.#host.launch(
       {
         id: fork ? randomUUID() : sessionId,
@@ -163,7 +163,7 @@ export class Replies {
         options: withFreshSystemPrompt(admitted),
         worktree: worktree && (async (id) => (fork ? worktrees.fork(id, worktree.workspace) : worktree)),
         origin: fork ? { kind: 'fork', of: sessionId, at } : { kind: 'resume', at },
-        inherited: { turns: 0, costUsd: spent, ...(unwritten && { costUnknown: true }) },
+        inherited: { turns, costUsd: spent, ...(hasUnwrittenCost && { costUnknown: true }) },
         client: request.by,
         streamsText: request.streamsText ?? this.#parts.services.archive !== undefined,
       },

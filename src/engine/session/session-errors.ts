@@ -14,7 +14,7 @@ export function busy(session: Session): DomainError {
 export function unknownSession(sessionId: string): DomainError {
   return notFound(
     sessionId,
-    'It is not known to this server: it may have been dropped after being idle, or belong to another server.',
+    'It is not known to this server: it may have been dropped after being idle, or belong to another server. List the sessions (claude_code_session with action "list", claude_list_sessions); one that is only on disk continues with claude_code_reply and its resumeToken, or with claude_send_message.',
   );
 }
 

@@ -13,7 +13,10 @@ import type { OwnActions } from '../requests/own-actions.ts';
 import { LOCAL } from '../rules/principal.ts';
 import { ruleSettingsOf } from '../rules/rule-intersection.ts';
 import type { Place, Registry } from './registry.ts';
+import { sandboxInForce } from '../rules/imposed-sandbox.ts';
 import type { Rules } from '../rules/rules.ts';
+import type { SessionEvent } from '../../schema/events.ts';
+import { oneLine } from '../conversation/tool-summary.ts';
 import type { EngineServices } from '../ports.ts';
 import { outOfContact } from './session-errors.ts';
 import { withPartialMessages } from '../conversation/session-setup.ts';
@@ -178,6 +181,7 @@ export class SessionHost {
         launches.checkSandbox();
         const { launch, warnings } = await launches.plan(asked.options, session?.worktree, session?.owner.id);
         session?.warnings.push(...warnings);
+        if (session) session.sandbox = sandboxInForce(launch.options.sandbox, services.baseEnv);
         if (session?.standing) session.standing.imposed = permissionsIn(launch.options);
         const mirror = session && this.transcripts.mirrorOf(session);
         return driver.launch(
@@ -232,6 +236,7 @@ export class SessionHost {
       onTools: (tools) => this.#learnTools(tools),
       onNotice: (session, notice) => {
         if (stream.listenerCount > 0) stream.tell({ ...notice, ...session.about });
+        if (settings.logLevel === 'debug' && notice.kind === 'event') log('debug', eventLine(session.id, notice.event));
       },
       debug: (line) => log('debug', line),
     };
@@ -319,4 +324,13 @@ function launchLease({ id }: Session, { lease }: EngineServices): LaunchLease {
       if (lease?.held === false) throw outOfContact(id);
     },
   };
+}
+
+/** What happened in a session, without what was said: logs are kept and passed around more freely than transcripts. */
+function eventLine(sessionId: string, { id, type, body }: SessionEvent): string {
+  const calls =
+    body.kind === 'message'
+      ? body.blocks.map((one) => ('toolName' in one ? `${one.kind} ${one.toolName}` : one.kind))
+      : [];
+  return oneLine(`session ${sessionId}: event ${String(id)} ${type} ${body.kind} ${calls.join(', ')}`.trimEnd(), 200);
 }

@@ -32,6 +32,7 @@ function shownRecord(session: Session): ShownRecord {
     options,
     workspace: workspaceRecord(session),
     ...(session.attempts && { attempts: [...session.attempts] }),
+    ...(session.sandbox !== undefined && { sandbox: session.sandbox }),
     totals: totals.record,
     activity: activityLine(session),
     quietMs: times.quietMs,

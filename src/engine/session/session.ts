@@ -27,7 +27,8 @@ import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { Rules } from '../rules/rules.ts';
 import { SessionRules } from '../rules/standing/session-rules.ts';
-import { handOver, redeliver, sendPrompt } from './delivery.ts';
+import { handOver, redeliver, sendPrompt, sendNote } from './delivery.ts';
+import { callNote } from '../requests/handover.ts';
 import { Mobility } from './mobility.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
 import { cannotSwitch, outOfContact, requestNotFound, runsElsewhere } from './session-errors.ts';
@@ -52,6 +53,8 @@ export class Session implements AskingSession {
   readonly client: ConnectedClient | undefined;
   /** The sessions of the same start, in order, if it is one of several attempts. */
   readonly attempts: readonly string[] | undefined;
+  /** What was in force of a requested sandbox when its process was last launched. */
+  sandbox: string | undefined;
   /** What the caller should know about the last start; cleared once shown. */
   readonly warnings: string[] = [];
   readonly notices = new NoticeStream<SessionNotice>();
@@ -321,7 +324,12 @@ export class Session implements AskingSession {
     // Claude Code confines what it asks for itself, not what an answer puts in its place.
     if (decision.behavior === 'allow')
       checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
+    const note = callNote(request, answer.message, decision, source);
+    const { requests, decidedAway } = this.conversation;
+    if (note !== undefined && requests.isDetached(requestId)) decidedAway.note(note);
     this.decide(requestId, decision, source, by);
+    if (note !== undefined && this.process.live)
+      sendNote(this, note).catch((error: unknown) => this.services.debug(`note on a call: ${messageOf(error)}`));
     if (answer.always === true)
       this.conversation.requests.allowAlways(request, decision, { source, ...(by && { by: by.id, byName: by.name }) });
     return request;

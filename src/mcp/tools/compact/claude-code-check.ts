@@ -31,6 +31,10 @@ const permissionOptions = z
       whenOmitted: '`false`',
     }),
     answers,
+    message: z.string().describe('told to Claude').meta({
+      note: 'Told to Claude, who reads it with the result of the call.',
+      whenOmitted: 'nothing',
+    }),
     confirm: confirmOption,
   })
   .partial();
@@ -98,7 +102,7 @@ const input = z.strictObject({
     .describe('the last nextCursor')
     .optional()
     .meta({ note: 'First event to return: `nextCursor` from the last answer.', whenOmitted: 'the oldest event kept' }),
-  responseMode: z.enum(RESPONSE_MODES).describe('full: raw events, inputs in full; default minimal').optional().meta({
+  responseMode: z.enum(RESPONSE_MODES).describe('full: everything; default minimal').optional().meta({
     note: '`minimal` is a short form for models; `full` has what Claude Code sent.',
     whenOmitted: '`minimal`',
   }),
@@ -221,7 +225,7 @@ function checkFitsSeveral({ action, cursor, pollOptions: { toolUseID, resultOffs
 function answerOf(args: Input): Answer {
   return {
     decision: args.decision ?? 'deny',
-    message: args.denyMessage,
+    message: args.decision === 'deny' ? args.denyMessage : undefined,
     interrupt: args.interrupt,
     ...args.permissionOptions,
   };

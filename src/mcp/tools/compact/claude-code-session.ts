@@ -93,7 +93,7 @@ const input = z.strictObject({
   action: z
     .enum(['list', 'get', 'cancel', 'interrupt', 'rewind', 'diff', 'compare', 'apply', 'discard'])
     .describe(
-      'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files (needs enableFileCheckpointing); diff: its work; compare: claim, work and diff of several attempts; for a worktree: apply to its base, discard',
+      'interrupt: stop its turn, it accepts replies; cancel: end it permanently; rewind: restore files; diff: its work; compare: claim, work and diff of several attempts; for a worktree: apply to its base, discard',
     )
     .meta({
       note: '`list` sessions, `get` one, `interrupt` its turn (it accepts replies afterwards), `cancel` it permanently, or `rewind` its files. `diff` shows its work: against the base of its worktree, or since the session started. `compare` shows several sessions side by side: the first line of what each claims, the evidence, and the diff. `apply` brings the work of its worktree to the base, or changes nothing and says what is in the way. `discard` removes its worktree. With `APPROVALS=human`, `apply`, a forced `discard` and a real `rewind` are requests to the person: the call returns `waiting_permission` and the `requestId` at once, what they were shown is done when they allow it, and `lastAction` says how it went.',
