@@ -311,6 +311,34 @@ export function fixtureData(): FixtureData {
         details: { prompt: '52 chars, sha256 0123456789abcdef' },
       },
     ],
+    rules: [
+      {
+        ...{ id: 'r1', decision: 'allow', tool: 'Bash', match: 'npm test', directory: '/work/app', enabled: true },
+        ...{ createdBy: 'person', author: 'you', createdAt: ago(90_000), uses: 3, lastUsedAt: ago(60) },
+        ...{ note: 'the tests', mayChange: true },
+      },
+      {
+        ...{ id: 'r2', decision: 'deny', tool: 'Bash', match: 'git push *', enabled: true, inactive: 'author' },
+        ...{ createdBy: 'token:t2', author: 'old laptop', createdAt: ago(900_000), uses: 0, mayChange: false },
+      },
+    ],
+    packs: [
+      {
+        name: 'reading',
+        description: 'Programs that print files.',
+        rules: [{ decision: 'allow', tool: 'Bash', match: 'cat *' }],
+      },
+    ],
+    replay: {
+      ...{ considered: 40, matched: 3, allowed: 2, denied: 1, others: 0 },
+      requests: [
+        {
+          ...{ requestId: 'q1', sessionId: 's', toolName: 'Bash', summary: 'npm test', decision: 'deny' },
+          ...{ by: 'you', source: 'human', at: ago(500) },
+        },
+      ],
+      warnings: ["It may run the project's own code."],
+    },
     tokens: [
       {
         id: 't1',

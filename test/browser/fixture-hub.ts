@@ -11,6 +11,7 @@ import type {
   DiffAnswer,
   StreamMessages,
 } from '../../src/schema/api.ts';
+import type { ApiRule, PacksAnswer, ReplayAnswer } from '../../src/schema/api-rules.ts';
 import type { ApiAuditEntry, ApiToken } from '../../src/schema/api-admin.ts';
 import { builtServer } from '../harness/built-server.ts';
 
@@ -33,6 +34,9 @@ export interface FixtureData {
   diffs: Record<string, DiffAnswer>;
   audit: ApiAuditEntry[];
   tokens: ApiToken[];
+  rules: ApiRule[];
+  packs: PacksAnswer['packs'];
+  replay: ReplayAnswer;
   details: Record<string, Partial<ApiSessionDetail>>;
 }
 
@@ -141,6 +145,11 @@ export class FixtureHub {
     }
     if (root === 'sign-in-codes') return ok({ code: 'another' });
     if (root === 'audit') return ok({ entries: data.audit });
+    if (root === 'rules') {
+      if (id === 'packs') return ok({ packs: data.packs });
+      if (id === 'replay') return ok(data.replay);
+      return call.method === 'GET' ? ok({ rules: data.rules }) : ok({ rule: data.rules[0] });
+    }
     if (root === 'tokens') {
       return call.method === 'GET'
         ? ok({ tokens: data.tokens })

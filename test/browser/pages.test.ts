@@ -11,6 +11,7 @@ import { answers } from './pages/answers.ts';
 import { content } from './pages/content.ts';
 import { forms } from './pages/forms.ts';
 import { lists } from './pages/lists.ts';
+import { rules } from './pages/rules.ts';
 import { timeline } from './pages/timeline.ts';
 import { unseen } from './pages/unseen.ts';
 
@@ -27,6 +28,7 @@ describe('every page', () => {
     [`${AT_REST}/work`, 'text=src/price.ts'],
     [`${AT_REST}/details`, 'text=Options'],
     ['#/audit', 'text=claude_code'],
+    ['#/rules', 'text=used 3 times'],
     ['#/tokens', 'text=old laptop'],
     ['#/costs', 'text=By project'],
     ['#/new', 'text=Start session'],
@@ -138,3 +140,4 @@ describe('what was not shown', unseen);
 describe('forms', forms);
 describe('lists', lists);
 describe('the timeline', timeline);
+describe('rules', rules);

@@ -71,6 +71,7 @@ it('has the defaults from the specification', () => {
     retainAuditDays: 365,
     notify: undefined,
     notifySecret: undefined,
+    rules: undefined,
     pushHosts: [],
     remindAfter: 600_000,
     staleAfter: 86_400_000,
