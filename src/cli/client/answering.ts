@@ -1,6 +1,7 @@
 import { ApiFailure } from './hub-api.ts';
 import { outcomeLine, questionsOf, requestLines, type Question } from './show-request.ts';
 import type { AnswerAnswer, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
+import type { ReplayAnswer, RuleAnswer } from '../../schema/api-rules.ts';
 import { printable } from '../../text/invisible.ts';
 import type { ClientContext } from './client.ts';
 
@@ -15,12 +16,13 @@ export type Asked =
 interface Choice {
   readonly keys: readonly string[];
   readonly label: string;
-  readonly does: 'allow' | 'always' | 'deny' | 'skip' | 'quit';
+  readonly does: 'allow' | 'always' | 'rule' | 'deny' | 'skip' | 'quit';
 }
 
 const ALLOW: Choice = { keys: ['a', 'y'], label: 'a allow', does: 'allow' };
 const ANSWER: Choice = { keys: ['a', 'y'], label: 'a answer', does: 'allow' };
 const ALWAYS: Choice = { keys: ['A'], label: 'A always', does: 'always' };
+const RULE: Choice = { keys: ['r'], label: 'r always in this repository', does: 'rule' };
 const DENY: Choice = { keys: ['d', 'n'], label: 'd deny', does: 'deny' };
 const SKIP: Choice = { keys: ['s'], label: 's skip', does: 'skip' };
 const NO: Choice = {
@@ -38,11 +40,17 @@ export async function putToPerson(request: ApiRequest, id: string, client: Clien
   const choices = [
     request.type === 'user_question' ? ANSWER : ALLOW,
     ...(request.alwaysAllows === undefined ? [] : [ALWAYS]),
+    ...(request.suggestedRule === undefined ? [] : [RULE]),
     DENY,
     SKIP,
     QUIT,
   ];
-  switch (await chosen(choices, client)) {
+  let choice = await chosen(choices, client);
+  while (choice === 'rule') {
+    await makeRule(request, client);
+    choice = await chosen(choices, client);
+  }
+  switch (choice) {
     case 'allow':
       return allow(request, client, {});
     case 'always':
@@ -57,6 +65,31 @@ export async function putToPerson(request: ApiRequest, id: string, client: Clien
       return { kind: 'skipped' };
     case 'quit':
       return { kind: 'quit' };
+  }
+}
+
+/** Makes the rule that answers the same next time; this request is still to be answered. */
+async function makeRule({ suggestedRule, requestId }: ApiRequest, client: ClientContext): Promise<void> {
+  const { api, terminal, signal } = client;
+  if (!suggestedRule) return;
+  const { tool, match = '', directory = '' } = suggestedRule;
+  const edited =
+    match === '' ? '' : await terminal.ask(printable`  ${tool}(${match}) in ${directory}: Enter, or another match: `);
+  if (signal.aborted) return;
+  const rule = { ...suggestedRule, ...(edited !== '' && { match: edited }) };
+  try {
+    const { matched, allowed, denied, warnings } = await api.post<ReplayAnswer>('/api/v1/rules/replay', rule);
+    for (const warning of warnings) client.say(printable`  Note: ${warning}`);
+    client.say(
+      `  In the last 30 days it matches ${String(matched)} requests: people allowed ${String(allowed)} and denied ${String(denied)} of them.`,
+    );
+    terminal.write('  Make this rule? ');
+    if ((await chosen([{ ...ALLOW, label: 'y make it' }, NO], client)) !== 'allow') return;
+    const made = await api.post<RuleAnswer>('/api/v1/rules', { ...rule, requestId });
+    client.say(printable`  Made: ${made.rule.id}. This request is still to be answered.`);
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    terminal.writeError(printable`  ${error.message}\n`);
   }
 }
 

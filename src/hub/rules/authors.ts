@@ -1,9 +1,11 @@
+import { LOCAL } from '../../engine/rules/principal.ts';
 import type { Role } from '../../schema/enums.ts';
 import type { StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
 
-/** The person at this machine, in the dashboard or at a terminal. */
+/** The person at this machine: in the dashboard, and over the hub's socket at an interactive terminal. */
 export const PERSON = 'person';
+const PEOPLE_HERE: ReadonlySet<string> = new Set([PERSON, LOCAL.id]);
 
 type Scope = Pick<StandingRule, 'directory'>;
 
@@ -22,7 +24,7 @@ export async function authorHasRole(
   now: number,
 ): Promise<boolean> {
   const { createdBy } = rule;
-  if (createdBy === PERSON || createdBy.startsWith('oauth:')) return true;
+  if (PEOPLE_HERE.has(createdBy) || createdBy.startsWith('oauth:')) return true;
   if (!createdBy.startsWith('token:')) return false;
   const token = await tokens.token(createdBy.slice('token:'.length));
   if (!token || token.revokedAt !== undefined || (token.expiresAt ?? Infinity) <= now) return false;

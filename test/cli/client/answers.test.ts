@@ -107,6 +107,31 @@ it.runIf(HAS_TERMINALS)('a person at a terminal answers one request after the ot
   expect(audit).toMatch(/"kind":"decision".*"who":"human".*"principal":"local"|"principal":"local".*"who":"human"/);
 });
 
+it.runIf(HAS_TERMINALS)('a rule made in the inbox answers from then on', async () => {
+  const h = shared();
+  const make = tool('Bash', { command: 'make rule-in-terminal', description: 'x' });
+  h.model.on('make it twice').reply(make, make, text('made twice'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'make it twice' });
+  await waiting(sessionId);
+  const terminal = await atTerminal(['inbox']);
+  await terminal.shows('r always in this repository');
+  terminal.type('r');
+  await terminal.shows('Enter, or another match');
+  terminal.type('\r');
+  await terminal.shows("project's own code");
+  await terminal.shows('y make it');
+  terminal.type('y');
+  await terminal.shows('still to be answered');
+  terminal.type('a');
+  await terminal.shows(/Allowed.* by local/);
+  // The second call was answered by the rule.
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'made twice' } });
+  terminal.type('\u0003');
+  await terminal.exited;
+  const [rule] = JSON.parse((await run(['rules', 'list', '--json'])).stdout);
+  expect(rule).toMatchObject({ match: 'make rule-in-terminal', directory: h.project, createdBy: 'local' });
+});
+
 it.runIf(HAS_TERMINALS)('allow asks first, and nothing is allowed that was not on the screen', async () => {
   const h = shared();
   const long = Array.from({ length: 60 }, (_, line) => `echo ${line}`).join('\n');
