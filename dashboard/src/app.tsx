@@ -6,7 +6,7 @@ import { now } from './model/clock.ts';
 import { openCount } from './model/inbox.ts';
 import { go, links, page, type Page } from './model/router.ts';
 import { keysShown } from './model/settings.ts';
-import { showCount } from './model/push.ts';
+import { pushShown, showCount } from './model/push.ts';
 import { exchange, signOut } from './model/sign-in-flow.ts';
 import { AuditPage } from './pages/audit.tsx';
 import { CostsPage } from './pages/costs.tsx';
@@ -18,7 +18,7 @@ import { SessionsAside, SessionsPage } from './pages/sessions.tsx';
 import { SignInPage } from './pages/sign-in.tsx';
 import { TokensPage } from './pages/tokens.tsx';
 import { Empty } from './parts/empty.tsx';
-import { AuditIcon, InboxIcon, PlusIcon, RulesIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
+import { AuditIcon, BellIcon, InboxIcon, PlusIcon, RulesIcon, SessionsIcon, TokensIcon } from './parts/icons.tsx';
 import { Notifications } from './parts/notifications.tsx';
 import { Shortcuts } from './parts/shortcuts.tsx';
 import { clockTime, exactTime, oneLine, shortId } from './text/words.ts';
@@ -52,6 +52,10 @@ export function App() {
       <header class="bar">
         <span class="brand">Claude Code hub</span>
         <ConnectionStatus />
+        <button type="button" class="link bell" title="Notifications" onClick={() => (pushShown.value = true)}>
+          <BellIcon />
+          <span class="visually-hidden">Notifications</span>
+        </button>
         <button type="button" class="link sign-out" onClick={() => void signOut()}>
           Sign out
         </button>

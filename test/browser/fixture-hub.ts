@@ -129,6 +129,7 @@ export class FixtureHub {
         expiresAt: new Date(Date.now() + 4e7).toISOString(),
       });
     }
+    if (root === 'push') return ok({ publicKey: 'BA', subscriptions: [] });
     if (root === 'events') return 'stream';
     if (root === 'me') return ok(data.me);
     if (root === 'costs')
@@ -161,6 +162,7 @@ export class FixtureHub {
       const request = data.requests.find(({ requestId }) => requestId === id);
       if (!request)
         return { status: 404, json: { error: { code: 'PERMISSION_REQUEST_NOT_FOUND', message: 'No such request.' } } };
+      if (call.method === 'GET') return ok(request);
       if (request.outcome) {
         return {
           status: 409,

@@ -94,7 +94,7 @@ describe('every page', () => {
     await page.getByText('Plan to review').waitFor();
     const names = async () =>
       (await page.getByRole('button').allInnerTexts()).filter((name) => !/of the sub-agent$|^Copy$/.test(name));
-    expect(await names()).toEqual(['Sign out', 'Keyboard', 'Notifications']);
+    expect(await names()).toEqual(['Notifications', 'Sign out', 'Keyboard']);
     expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual([
       'Inbox\n4',
       'Sessions',
@@ -103,7 +103,8 @@ describe('every page', () => {
     await page.goto(hub.url + SESSION);
     await page.getByRole('heading', { name: 'Fix the failing price test' }).waitFor();
     const aroundIt = ['All', 'Waiting', 'Working', 'At rest', 'Cancelled', 'Start ↑', 'Outline'];
-    expect((await names()).filter((name) => !aroundIt.includes(name))).toEqual(['Sign out', 'Keyboard']);
+    const left = (await names()).filter((name) => !aroundIt.includes(name));
+    expect(left).toEqual(['Notifications', 'Sign out', 'Keyboard']);
     expect(await page.getByRole('textbox').count()).toBe(0);
   });
 });

@@ -14,6 +14,11 @@ import { runCommandIn } from '../harness/run-command.ts';
 
 const START_MS = 30_000;
 
+export interface RealHubOptions {
+  readonly args?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** The built hub with the real Claude Code and a scripted model, in its own home. */
 export class RealHub {
   readonly home: IsolatedHome;
@@ -26,14 +31,17 @@ export class RealHub {
   caller = '';
   url = '';
 
-  private constructor(home: IsolatedHome, model: ScriptedModel) {
+  readonly #options: RealHubOptions;
+
+  private constructor(home: IsolatedHome, model: ScriptedModel, options: RealHubOptions) {
+    this.#options = options;
     this.home = home;
     this.model = model;
     this.#stateDir = path.join(home.stateDir, 'hub');
   }
 
-  static async open(): Promise<RealHub> {
-    const hub = new RealHub(await createHome({ git: true }), await startScriptedModel());
+  static async open(options: RealHubOptions = {}): Promise<RealHub> {
+    const hub = new RealHub(await createHome({ git: true }), await startScriptedModel(), options);
     await hub.commit('start.txt', 'here\n');
     await hub.start();
     const made = await hub.command('token', 'create', 'you', '--role', 'admin', '--json');
@@ -43,10 +51,19 @@ export class RealHub {
   }
 
   async start(): Promise<void> {
-    const args = ['hub', '--listen', this.#listen, '--state-dir', this.#stateDir, '--log-level', 'warn'];
+    const args = [
+      'hub',
+      '--listen',
+      this.#listen,
+      '--state-dir',
+      this.#stateDir,
+      '--log-level',
+      'warn',
+      ...(this.#options.args ?? []),
+    ];
     const child = spawn(process.execPath, [builtServer(), ...args], {
       cwd: this.home.project,
-      env: { ...this.home.env(), ...this.model.env() },
+      env: { ...this.home.env(), ...this.model.env(), ...this.#options.env },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     this.#process = child;

@@ -15,7 +15,6 @@ import {
   takeRequests,
   type Group,
 } from '../model/inbox.ts';
-import { pushShown } from '../model/push.ts';
 import { readingOf } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
@@ -38,9 +37,6 @@ export function InboxPage() {
       <div class="page-header">
         <h1>Inbox</h1>
         <p class="quiet">{state.state === 'loaded' ? `${openCount.value} waiting` : ' '}</p>
-        <button type="button" class="button small" onClick={() => (pushShown.value = true)}>
-          Notifications
-        </button>
         {/* It keeps its place while there is nothing to clear, so that nothing moves when there is. */}
         <button type="button" class={`button small ${done === 0 ? 'reserved' : ''}`} onClick={clearSettled}>
           Clear {done} answered

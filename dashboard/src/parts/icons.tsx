@@ -43,6 +43,11 @@ export const ChevronIcon = () => (
     <path d="m7.5 5 5 5-5 5" />
   </Icon>
 );
+export const BellIcon = () => (
+  <Icon>
+    <path d="M10 3a4.5 4.5 0 0 0-4.5 4.5c0 4-1.5 5-1.5 6h12c0-1-1.5-2-1.5-6A4.5 4.5 0 0 0 10 3zM8.5 16.5h3" />
+  </Icon>
+);
 export const PauseIcon = () => (
   <Icon>
     <path d="M7 5v10M13 5v10" />

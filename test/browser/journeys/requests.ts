@@ -37,6 +37,25 @@ export function requests(world: JourneyWorld): void {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
+  test('a request whose file has changed is allowed after a second look at what changed', async () => {
+    const { hub } = world;
+    const file = world.file('changed.txt');
+    await writeFile(file, 'as Claude saw it\n');
+    const write = tool('Write', { file_path: file, content: 'what Claude wants\n' });
+    hub.model.on('Overwrite it').reply(tool('Read', { file_path: file }), write, text('Tried it.'));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Overwrite it', title: 'Changed meanwhile' });
+    const card = cardOf(page, 'Changed meanwhile');
+    await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+    await writeFile(file, 'somebody else was here\n');
+    await clickButton(page, 'Changed meanwhile', 'Allow');
+    await card.getByText('changed.txt has changed').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await hub.api('GET', `sessions/${sessionId}`)).toMatchObject({ status: 'waiting_permission' });
+    await card.getByRole('button', { name: 'Allow anyway' }).click();
+    await card.getByText(/Allowed by you/).waitFor();
+  });
+
   test('a file of 401 lines is allowed only once its last line is on the page, and is then written', async () => {
     const { hub } = world;
     const file = world.file('long.txt');
