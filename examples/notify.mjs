@@ -15,8 +15,14 @@ const [, , service, url] = process.argv;
 const { type, session, request, link } = JSON.parse(await text(process.stdin));
 
 const title = type === 'request.opened' ? 'Claude needs an answer' : 'Claude has finished';
-const what = { permission: `It asks to use ${request?.toolName}`, plan_review: 'It has a plan', user_question: 'It has a question' };
-const message = request ? `${what[request.kind] ?? 'It asks something'}.` : `Session ${session.id.slice(0, 8)} is ${session.status}.`;
+const what = {
+  permission: `It asks to use ${request?.toolName}`,
+  plan_review: 'It has a plan',
+  user_question: 'It has a question',
+};
+const message = request
+  ? `${what[request.kind] ?? 'It asks something'}.`
+  : `Session ${session.id.slice(0, 8)} is ${session.status}.`;
 
 /** Redirects are not followed: only this service is meant to read it. */
 async function post(body, headers) {
