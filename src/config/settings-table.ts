@@ -150,7 +150,7 @@ export const SETTINGS_TABLE = {
     kind: integer(1, 1_000_000),
     default: 1000,
     alsoReads: ['EVENT_BUFFER_SIZE'],
-    meaning: 'How many events are kept for each session.',
+    meaning: 'How many events are kept in memory for each session.',
   }),
   parkAfterMs: setting({
     kind: milliseconds(1),

@@ -12,7 +12,7 @@ import type { EngineNotice } from './notices.ts';
 import type { Policy } from './rules/policy.ts';
 import { answersAsPerson, checkMayCommand, may, mayWithAll } from './rules/access.ts';
 import { isThisUser, type Principal } from './rules/principal.ts';
-import type { SessionReading } from './conversation/reading.ts';
+import { precededBy, type SessionReading } from './conversation/reading.ts';
 import type { RemoteSession } from './session/remote-session.ts';
 import type { AuditRecord, DiskQuery, DiskSession } from './ports.ts';
 import { unknownSession } from './session/session-errors.ts';
@@ -186,8 +186,13 @@ export class EngineClient {
 
   // ── what is read ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  async read(sessionId: string): Promise<SessionReading> {
-    return (await this.#found(sessionId)).read();
+  /** `from`: the first event that is wanted, if any are. Those that are no longer in memory come from the store. */
+  async read(sessionId: string, from?: number): Promise<SessionReading> {
+    const session = await this.#found(sessionId);
+    const isInMemory = from === undefined || from > session.read().log.droppedThrough;
+    const earlier = isInMemory ? undefined : await this.#engine.storedEvents(sessionId, from - 1);
+    const reading = session.read();
+    return earlier && earlier.events.length > 0 ? { ...reading, log: precededBy(earlier, reading.log) } : reading;
   }
 
   /** One that is loaded in this process, without looking any further. */

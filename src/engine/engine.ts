@@ -11,6 +11,7 @@ import { launchAttempts, optionsOfAttempt } from './session/attempts.ts';
 import { accessOf, type DirectoryAccess } from './rules/directory-access.ts';
 import { driven, type Driven } from './session/elsewhere.ts';
 import { FleetMember } from './session/fleet-member.ts';
+import type { StoredStretch } from './conversation/reading.ts';
 import { Gate } from './gate.ts';
 import { Housekeeping } from './session/housekeeping.ts';
 import { NoticeStream, type EngineNotice } from './notices.ts';
@@ -195,6 +196,11 @@ export class Engine {
   /** The newest event that a loaded session no longer keeps. */
   droppedThrough(id: string): number {
     return this.find(id)?.conversation.log.droppedThrough ?? 0;
+  }
+
+  /** Events of a session that are no longer in memory, where there is a store that has them. */
+  async storedEvents(id: string, after: number): Promise<StoredStretch | undefined> {
+    return this.#services.archive?.events(id, after).catch(() => undefined);
   }
 
   /** The session, recalled from the store if necessary. */

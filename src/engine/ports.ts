@@ -14,6 +14,7 @@ import type { Clock } from './clock.ts';
 import type { RuleSet } from './rules/standing/rule-set.ts';
 import type { OtherHubs } from './session/elsewhere.ts';
 import type { Grant, GrantEnd } from './requests/grants.ts';
+import type { StoredStretch } from './conversation/reading.ts';
 import type { Message } from './conversation/outbox.ts';
 import type { OpenedWorkspace } from './session/session-work.ts';
 
@@ -118,6 +119,8 @@ export interface SessionArchive {
   checkReachable(): void;
   /** A session that this process does not have. From now on this process may change it. */
   recall(sessionId: string): Promise<RecalledSession | undefined>;
+  /** Some of its events, in a row, from after one on. */
+  events(sessionId: string, after: number): Promise<StoredStretch>;
   /** Its owner, without recalling it. */
   ownerOf(sessionId: string): Promise<string | undefined>;
   /** Most recently active first; with the ids of those that are stored but cannot be read. */

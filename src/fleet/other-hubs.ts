@@ -18,7 +18,7 @@ import { isResting } from '../store/row-facts.ts';
 import { NotBegun, sendCommand } from './command-outcome.ts';
 import { newCommandId, commandBody } from './command-record.ts';
 import { knownOf, type HubInfo } from './lease.ts';
-import { recordOfRow, requestOfRow, storedEvents } from './session-codec.ts';
+import { newestEvents, recordOfRow, requestOfRow, storedEvents } from './session-codec.ts';
 
 /** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
@@ -65,7 +65,7 @@ export class StoreFleet implements OtherHubs {
     const record = recordOfRow(row);
     if (isFree && (await canRun(record))) return undefined;
     const [{ events, lastId, droppedThrough }, requests] = await Promise.all([
-      storedEvents(this.#store, id, known?.lastEventId),
+      known ? storedEvents(this.#store, id, known.lastEventId) : newestEvents(this.#store, id),
       this.#store.inbox({ sessionId: id, limit: 1_000 }),
     ]);
     return {

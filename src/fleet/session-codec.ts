@@ -93,12 +93,27 @@ function withoutNul(text: string): string {
 
 const EVENTS_PER_PAGE = 1_000;
 
+/** What a session is loaded with; whoever wants to read more gets it from the store. */
+const LOADED_EVENTS = 2_000;
+/** No event has a higher id. */
+const LAST_POSSIBLE = 2 ** 31 - 1;
+
+type StoredEvents = Omit<EventPage, 'events'> & { events: SessionEvent[] };
+
+/** The newest events of a session as they are stored; those before them count as dropped. */
+export async function newestEvents(store: Pick<Store, 'events'>, sessionId: string): Promise<StoredEvents> {
+  const { lastId } = await store.events(sessionId, { after: LAST_POSSIBLE, limit: 1 });
+  const before = Math.max(0, lastId - LOADED_EVENTS);
+  const newest = await storedEvents(store, sessionId, before);
+  return { ...newest, droppedThrough: Math.max(before, newest.droppedThrough) };
+}
+
 /** The events of a session as they are stored, from after one on. */
 export async function storedEvents(
   store: Pick<Store, 'events'>,
   sessionId: string,
-  after = 0,
-): Promise<Omit<EventPage, 'events'> & { events: SessionEvent[] }> {
+  after: number,
+): Promise<StoredEvents> {
   const events: StoredEvent[] = [];
   for (;;) {
     const page = await store.events(sessionId, { after: events.at(-1)?.id ?? after, limit: EVENTS_PER_PAGE });
@@ -109,6 +124,6 @@ export async function storedEvents(
   }
 }
 
-function sessionEvent({ id, type, at, data }: StoredEvent): SessionEvent {
+export function sessionEvent({ id, type, at, data }: StoredEvent): SessionEvent {
   return { id, type, at, ...(data as object) } as SessionEvent;
 }

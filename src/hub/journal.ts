@@ -2,6 +2,7 @@ import { withoutTextsOf } from '../driver/original.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/requests/grants.ts';
+import type { StoredStretch } from '../engine/conversation/reading.ts';
 import type { EngineNotice } from '../engine/notices.ts';
 import { recordOf } from '../engine/requests/requests.ts';
 import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/ports.ts';
@@ -14,7 +15,7 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { recall } from './recall.ts';
-import { decisionOf, outcomeRow, recordOfRow, requestRow, sessionRow } from '../fleet/session-codec.ts';
+import { decisionOf, outcomeRow, recordOfRow, requestRow, sessionEvent, sessionRow } from '../fleet/session-codec.ts';
 import { unfinishedOn } from '../fleet/take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
@@ -26,6 +27,9 @@ const MAX_PAUSE_MS = 5_000;
 const MAX_REMOVED = 1_000;
 /** A transaction holds others up. */
 const MAX_CHANGES = 500;
+
+/** How many events are read at once for someone who looks far back. */
+const EVENTS_AT_ONCE = 1_000;
 
 export interface JournalOptions {
   readonly store: Store;
@@ -124,6 +128,11 @@ export class Journal implements SessionArchive {
   /** How many changes the store has not accepted yet. */
   get waiting(): number {
     return this.#changes.length;
+  }
+
+  async events(sessionId: string, after: number): Promise<StoredStretch> {
+    const { events, droppedThrough } = await this.#options.store.events(sessionId, { after, limit: EVENTS_AT_ONCE });
+    return { events: events.map(sessionEvent), droppedThrough };
   }
 
   async recall(sessionId: string): Promise<RecalledSession | undefined> {

@@ -7,7 +7,7 @@ import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { knownOf } from '../fleet/lease.ts';
-import { recordOfRow, requestOfRow, storedEvents } from '../fleet/session-codec.ts';
+import { newestEvents, recordOfRow, requestOfRow } from '../fleet/session-codec.ts';
 
 export interface Recaller {
   readonly store: Store;
@@ -25,7 +25,7 @@ export async function recall(sessionId: string, recaller: Recaller): Promise<Rec
   const row = isSameIncarnation(known.runsOn, by) ? known : await claim(known, recaller);
   const requests = await store.inbox({ sessionId, limit: 1_000 });
   const messages = await store.messages(sessionId);
-  const { events, lastId, droppedThrough } = await storedEvents(store, sessionId);
+  const { events, lastId, droppedThrough } = await newestEvents(store, sessionId);
   return {
     record: recordOfRow(row),
     ranElsewhere: known.runsOn.hub !== by.hub,

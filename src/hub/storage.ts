@@ -3,7 +3,6 @@ import os from 'node:os';
 import { removeOldAudit } from '../audit/audit-file.ts';
 import type { Settings } from '../config/load-settings.ts';
 import type { HostedEngine } from '../engine/engine-host.ts';
-import { eventLimits } from '../engine/conversation/event-log.ts';
 import type { Places } from '../engine/session/registry.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { KeptProcesses } from '../keeper/kept-processes.ts';
@@ -37,7 +36,7 @@ export interface HubStorage {
 export interface StorageOptions {
   readonly settings: Pick<
     Settings,
-    'stateDir' | 'store' | 'sharedWorkspace' | 'retainDays' | 'retainAuditDays' | 'auditLog' | 'eventBufferSize'
+    'stateDir' | 'store' | 'sharedWorkspace' | 'retainDays' | 'retainAuditDays' | 'auditLog'
   >;
   readonly version: string;
   readonly now: () => number;
@@ -52,7 +51,6 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
     url: settings.store,
     stateDir: settings.stateDir,
     warn: (line) => log('warn', line),
-    bounds: eventLimits(settings),
   });
   let placesOf = (): Places => ({ free: 0, max: 0 });
   const { sharedWorkspace } = settings;

@@ -6,8 +6,7 @@ const FIRST_LOOK = { count: 2_000, bytes: 16_000_000 };
 
 /**
  * Changes that the store has not accepted yet, in order. However long the store is unavailable, no more events are
- * queued than the session itself still has, which are the ones the store would keep; requests, decisions and results
- * are all queued.
+ * queued than the session itself still has; requests, decisions and results are all queued.
  */
 export class WaitingChanges {
   #changes: Change[] = [];

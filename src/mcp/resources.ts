@@ -119,7 +119,7 @@ function transcriptText({ record, log }: SessionReading): string {
   const { events, resetTo } = log.from(1);
   const parts = events.flatMap(({ body }) => bodyText(body));
   const title = record.title === '' ? record.id : record.title;
-  const dropped = resetTo === undefined ? [] : ['*The beginning is no longer kept.*'];
+  const dropped = resetTo === undefined ? [] : ['*The beginning is left out.*'];
   return `${[`# ${title}`, ...dropped, ...parts].join('\n\n')}\n`;
 }
 

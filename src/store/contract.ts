@@ -271,13 +271,14 @@ export interface Retention {
   readonly limit: number;
 }
 
-/** How much is kept per session. Events marked `keep` may take up as much again. */
+/** How much is kept per session until its retention ends. Events marked `keep` may take up as much again. */
 export interface EventBounds {
   readonly maxEvents: number;
   readonly maxBytes: number;
 }
 
-export const DEFAULT_EVENT_BOUNDS: EventBounds = { maxEvents: 1000, maxBytes: 8 * 1024 * 1024 };
+/** Far more than anyone reads: only a session that never stops talking loses its beginning. */
+export const DEFAULT_EVENT_BOUNDS: EventBounds = { maxEvents: 1_000_000, maxBytes: 256 * 1024 * 1024 };
 
 const CONFLICT_CODES = {
   /** The session now runs elsewhere, or this incarnation of the hub is over. */

@@ -178,7 +178,8 @@ function eventFields(
   const { log } = reading;
   // A caller that wants no events still learns where the next ones start.
   if (!options.includeEvents) return { nextCursor: log.nextId };
-  const { events, resetTo } = log.from(Math.min(options.cursor ?? 0, log.nextId));
+  const { events, resetTo, hasMore } = log.from(Math.min(options.cursor ?? 0, log.nextId));
+  if (hasMore) truncated.add('events');
   const room = options.maxBytes - OVERHEAD_BYTES - byteLength(view);
   const toolNames = new ToolNames(log, events[0]?.id ?? log.nextId);
   const page = eventPage(events, eventViewer(reading, toolNames, options, view), options, room, truncated);

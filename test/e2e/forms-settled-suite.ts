@@ -165,7 +165,7 @@ export function withdrawnForms({ harness, ask }: SharedSession): void {
     const { withdrawn } = await person.nextForm();
     await h.ok('claude_code_session', { action: 'interrupt', sessionId });
     await eventually(() => withdrawn.aborted, { what: 'the form is withdrawn' });
-    expectOne(await outcomes(), { decision: 'deny', source: 'cancel' });
+    expectOne(await outcomes(), { decision: 'deny', source: 'interrupt' });
     await h.waitUntilRest(sessionId);
   });
 

@@ -274,7 +274,7 @@ verifies(
     const outcomes = (await pollAll(h, sessionId)).filter(
       ({ type, data }) => type === 'permission_result' && data.requestId === requestId,
     );
-    expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'cancel' } }]);
+    expect(outcomes).toMatchObject([{ data: { decision: 'deny', source: 'interrupt' } }]);
     expect(await h.interrupt(sessionId)).toMatchObject({ message: 'Nothing was running.' });
   },
 );

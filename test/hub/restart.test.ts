@@ -288,7 +288,7 @@ describe('an open request', () => {
         requests: [],
       });
       await hub.journal.stored();
-      expect(await store.request(end)).toMatchObject({ outcome: { decision: 'deny', source: 'cancel' } });
+      expect(await store.request(end)).toMatchObject({ outcome: { decision: 'deny', source: end } });
     }
     expect(hub.agents.filter(({ alive }) => alive)).toEqual([]);
   });

@@ -18,7 +18,7 @@ export interface EventLogLimits {
   maxBytes: number;
 }
 
-/** What is kept of one session, in memory and in the hub's store alike. */
+/** What is kept of one session in memory. A hub's store keeps all of it. */
 export function eventLimits({ eventBufferSize }: { readonly eventBufferSize: number }): EventLogLimits {
   return { maxEvents: eventBufferSize, maxBytes: 4_000_000 };
 }
@@ -28,6 +28,8 @@ export interface Slice {
   events: readonly SessionEvent[];
   /** Set when events after the cursor were dropped: where the retained events start. */
   resetTo: number | undefined;
+  /** There are more after these, which have to be read separately. */
+  hasMore?: true;
 }
 
 /** The events of one session: numbered, bounded in count and bytes, oldest dropped first. */
@@ -84,7 +86,7 @@ export class EventLog {
   restore(events: readonly SessionEvent[], nextId: number, droppedThrough: number): void {
     for (const event of events) this.#add(storedEntry(event));
     this.#nextId = nextId;
-    this.#droppedThrough = droppedThrough;
+    this.#droppedThrough = Math.max(this.#droppedThrough, droppedThrough);
     this.#delivered = nextId - 1;
     this.#trim();
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SessionReading } from '../../../engine/conversation/reading.ts';
+import type { CheckAnswer } from '../../../schema/results.ts';
 import type { Answer } from '../../../schema/commands.ts';
 import { DomainError, formatError } from '../../../errors/errors.ts';
 import { RESPONSE_MODES, WAIT_FOR } from '../../../schema/enums.ts';
@@ -8,7 +9,7 @@ import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool, repeated, shownWarnings, type ToolContext } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
-import { checkView, checkViews } from '../../../views/check-view.ts';
+import { checkView, checkViews, type CheckViewOptions } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession, waitForSessions } from '../../wait.ts';
 import { answers, confirmOption, decision, sessionId, updatedInput, waitMs } from '../fields.ts';
 import { checkedOutput } from './shared.ts';
@@ -136,20 +137,22 @@ export const claudeCodeCheck = defineTool({
     const { engine } = context;
     const { sessionIds, sessionId: id = '' } = args;
     if (sessionIds) return checkedSessions([...new Set(sessionIds)], args, context);
+    const shownAs = async (options: CheckViewOptions): Promise<CheckAnswer> =>
+      checkView(await engine.read(id, options.includeEvents ? Math.max(1, options.cursor ?? 1) : undefined), options);
     switch (args.action) {
       case 'poll':
         await waitForSession(id, 0, context);
-        return checkView(await engine.read(id), viewOptions('poll', args));
+        return shownAs(viewOptions('poll', args));
       case 'wait':
         await engine.read(id);
         await waitForSession(id, args.waitMs ?? DEFAULT_WAIT_MS, context);
-        return checkView(await engine.read(id), viewOptions('wait', args));
+        return shownAs(viewOptions('wait', args));
       case 'respond_permission': {
         const { requestId = '' } = args;
         const command = { kind: 'respond', sessionId: id, requestId, answer: answerOf(args) } as const;
         const { warnings } = repeated(context) ?? (await engine.execute<'respond'>(command));
         await waitForSession(id, args.waitMs ?? 0, context);
-        const view = checkView(await engine.read(id), viewOptions('respond_permission', args));
+        const view = await shownAs(viewOptions('respond_permission', args));
         return { ...view, ...shownWarnings(warnings) };
       }
     }

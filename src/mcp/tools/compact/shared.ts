@@ -16,7 +16,7 @@ const OBJECT = { type: 'object' };
 const NAMES = { type: 'array', items: { type: 'string' } };
 
 const listedOptions = {
-  additionalDirectories: advancedOptions.additionalDirectories,
+  additionalDirectories: advancedOptions.additionalDirectories.describe('to work in'),
   agents: listedAs(advancedOptions.agents, {
     ...OBJECT,
     description: '{"<name>": {description, prompt, tools?, model?}}',
