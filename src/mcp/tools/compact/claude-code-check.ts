@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { SessionReading } from '../../../engine/conversation/reading.ts';
-import type { CheckAnswer } from '../../../schema/results.ts';
 import type { Answer } from '../../../schema/commands.ts';
 import { DomainError, formatError } from '../../../errors/errors.ts';
 import { RESPONSE_MODES, WAIT_FOR } from '../../../schema/enums.ts';
-import type { CheckedSession } from '../../../schema/results.ts';
+import type { CheckAnswer, CheckedSession } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
 import { defineTool, repeated, shownWarnings, type ToolContext } from '../../define-tool.ts';
