@@ -1,8 +1,10 @@
 // The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; --check only starts and stops it. With
-// `--fleet [--steps 30]` it runs several hubs on one Postgres that fail at random. Fails on the first violation.
+// `--fleet [--steps 30]` it runs several hubs on one Postgres that fail at random, with `--hub [--kills 100]` one that is
+// killed and started again. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
 import { fleetSoak } from '../test/soak/fleet-soak.ts';
+import { HUB_SOAK_HARNESS, hubSoak } from '../test/soak/hub-soak.ts';
 import { soak, soakHarness } from '../test/soak/soak.ts';
 
 const { values } = parseArgs({
@@ -11,6 +13,8 @@ const { values } = parseArgs({
     turns: { type: 'string', default: '200' },
     check: { type: 'boolean', default: false },
     fleet: { type: 'boolean', default: false },
+    hub: { type: 'boolean', default: false },
+    kills: { type: 'string', default: '100' },
     steps: { type: 'string', default: '30' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
   },
@@ -19,7 +23,7 @@ const seed = Number(values.seed);
 const tell = (line: string): void => console.log(line);
 const begin = performance.now();
 const seconds = (): string => ((performance.now() - begin) / 1000).toFixed(0);
-await (values.fleet ? soakFleet() : soakOne());
+await (values.fleet ? soakFleet() : values.hub ? soakHub() : soakOne());
 
 async function soakFleet(): Promise<void> {
   const plan = { sessions: Number(values.sessions), steps: Number(values.steps), seed };
@@ -27,6 +31,21 @@ async function soakFleet(): Promise<void> {
   const { counts, longestCallMs } = await fleetSoak({ ...plan, tell });
   console.log(`done in ${seconds()} s: ${JSON.stringify(counts)}`);
   console.log(`longest call: ${longestCallMs.toFixed(0)} ms`);
+}
+
+async function soakHub(): Promise<void> {
+  const plan = { sessions: Number(values.sessions), kills: Number(values.kills), seed };
+  console.log(`soak: one hub, ${plan.sessions} sessions, ${plan.kills} kills, seed ${seed}`);
+  const h = await openHarness(HUB_SOAK_HARNESS);
+  try {
+    const { counts, refusals, startsMs } = await hubSoak(h, { ...plan, tell });
+    const sorted = startsMs.toSorted((a, b) => a - b);
+    console.log(`done in ${seconds()} s: ${JSON.stringify(counts)}, 0 lost, 0 twice, 0 leaked`);
+    console.log(`calls that ended in a named error: ${JSON.stringify(refusals)}`);
+    console.log(`start of a hub: median ${(sorted[sorted.length >> 1] ?? 0).toFixed(0)} ms`);
+  } finally {
+    await h.close();
+  }
 }
 
 async function soakOne(): Promise<void> {

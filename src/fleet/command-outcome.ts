@@ -113,6 +113,7 @@ function resultOf(progress: CommandProgress): CommandResult | undefined {
   switch (progress.status) {
     case 'queued':
     case 'taken':
+    case 'carriedOut':
       return undefined;
     case 'done':
       return progress.result as CommandResult;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import { addedBy, newCommandId } from '../fleet/command-record.ts';
-import type { CallOnce } from '../mcp/call-tool.ts';
+import type { Started } from '../engine/session/elsewhere.ts';
+import type { CallOnce, ToolAnswer } from '../mcp/call-tool.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { isObject } from '../schema/json.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
@@ -40,6 +41,8 @@ export interface KeyedCall {
   readonly path: string;
   /** What was sent: it may contain secrets, so only its digest is kept. */
   readonly input: unknown;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 export interface OnceOptions {
@@ -50,9 +53,16 @@ export interface OnceOptions {
   readonly now: () => number;
 }
 
+/** `before`: what an earlier hub had carried out of this call. `note` keeps what was carried out, for the next one. */
+export type CarryOut<Answer> = (part: {
+  readonly before: object | undefined;
+  readonly note: (outcome: object) => void;
+}) => Promise<Answer>;
+
 /**
  * A call with an idempotency key runs once: it is a stored command, started before and finished after. A repeat gets
- * the stored answer, even an error. A call that was started by a past incarnation of a hub is never run again.
+ * the stored answer, even an error. A call that was started by a past incarnation of a hub is never run again; one that
+ * had only to wait by then goes on waiting.
  */
 export class Once {
   readonly #options: OnceOptions;
@@ -68,10 +78,10 @@ export class Once {
   /** `kept`: which part of the answer is stored for repeats. */
   async run<Answer extends object>(
     call: KeyedCall,
-    carryOut: () => Promise<Answer>,
+    carryOut: CarryOut<Answer>,
     kept: (answer: Answer) => object = (answer) => answer,
   ): Promise<{ answer: Answer; isRepeat: boolean }> {
-    const { key, keyName, principal, operation, path, input } = call;
+    const { key, keyName, principal, operation, path, input, signal } = call;
     if (!/^[\x21-\x7e]+$/.test(key) || key.length > MAX_KEY_LENGTH)
       throw new DomainError(
         'INVALID_ARGUMENT',
@@ -93,9 +103,21 @@ export class Once {
           'INVALID_ARGUMENT',
           `This ${keyName} was used for another call; use a new key for a new call.`,
         );
-      return { answer: (await this.#ended(known)) as Answer, isRepeat: true };
+      const ended = await this.#ended(known);
+      const answer =
+        'answer' in ended ? ended.answer : await carryOut({ before: ended.carriedOut, note: () => undefined });
+      return { answer: answer as Answer, isRepeat: true };
     }
-    const answer = carryOut().then(async (one) => {
+    let isWaiting = false;
+    const note = (outcome: object): void => {
+      isWaiting = true;
+      const progress = { status: 'carriedOut' as const, at: now(), result: outcome };
+      // The answer may have been faster, and without a store it is not stored either.
+      this.#finish(command.id, progress).catch(() => undefined);
+    };
+    const answer = carryOut({ before: undefined, note }).then(async (one) => {
+      // Whoever sends it again goes on waiting.
+      if (isWaiting && signal?.aborted === true) return one;
       const result = this.#bounded(principal, kept(one));
       await this.#finish(command.id, { status: 'done', at: now(), result }).catch((error: unknown) => {
         // It took so long that this hub was considered gone, and a repeat was told so.
@@ -156,11 +178,12 @@ export class Once {
     return store.write([{ type: 'command.finish', sessionId: NO_SESSION, commandId, progress }], hub);
   }
 
-  async #ended(known: StoredCommand): Promise<object> {
+  async #ended(known: StoredCommand): Promise<{ answer: object } | { carriedOut: object }> {
     const here = this.#underWay.get(known.id);
-    if (here) return here;
+    if (here) return { answer: await here };
     const command = await this.#settled(known.id);
-    if (command?.progress.status === 'done') return command.progress.result as object;
+    if (command?.progress.status === 'done') return { answer: command.progress.result as object };
+    if (command?.progress.status === 'carriedOut') return { carriedOut: command.progress.result as object };
     if (command && isUnderWay(command)) {
       const unknown = { status: 'unknown' as const, at: this.#options.now(), check: STOPPED };
       await this.#finish(known.id, unknown).catch((error: unknown) => {
@@ -246,8 +269,10 @@ function brief(value: Record<string, unknown>, levels = 1): Record<string, unkno
 
 /** Runs a tool call once per key in its `_meta`. */
 export function onceForTools(once: Once): CallOnce {
-  return async ({ principal, key, tool, args }, run) => {
-    const call = { keyName: IDEMPOTENCY_META_KEY, key, principal, operation: tool, path: 'tools/call', input: args };
-    return (await once.run(call, run)).answer;
+  return async ({ principal, key, tool, args, signal }, run) => {
+    const called = { operation: tool, path: 'tools/call', input: args };
+    const call = { keyName: IDEMPOTENCY_META_KEY, key, principal, ...called, signal };
+    const carryOut: CarryOut<ToolAnswer> = ({ before, note }) => run({ before: before as Started | undefined, note });
+    return (await once.run(call, carryOut)).answer;
   };
 }

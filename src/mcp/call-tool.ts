@@ -7,7 +7,7 @@ import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
 import { compactStatus, explicitStatus } from '../views/status.ts';
 import { isObject } from '../schema/json.ts';
 import { checkShape, parseArguments, type Arguments } from './arguments.ts';
-import type { Tool, ToolContext } from './define-tool.ts';
+import type { CallPart, Tool, ToolContext } from './define-tool.ts';
 
 /**
  * Runs a tool. Nothing is thrown to the protocol: failures are results. A call that waits may end with forms instead,
@@ -82,12 +82,19 @@ function argumentsLine(args: Arguments): string {
   }
 }
 
-type ToolAnswer = CallToolResult | InputRequiredResult;
+export type ToolAnswer = CallToolResult | InputRequiredResult;
 
 /** Runs a call once per key. */
 export type CallOnce = (
-  call: { readonly principal: string; readonly key: string; readonly tool: string; readonly args: unknown },
-  run: () => Promise<ToolAnswer>,
+  call: {
+    readonly principal: string;
+    readonly key: string;
+    readonly tool: string;
+    readonly args: unknown;
+    /** Aborted when the client is gone or has lost interest. */
+    readonly signal: AbortSignal;
+  },
+  run: (part: CallPart) => Promise<ToolAnswer>,
 ) => Promise<ToolAnswer>;
 
 /** With the call's key, if it has one. Problems with the key are reported the way tools report them. */
@@ -96,7 +103,7 @@ export async function calledOnce(
   { params }: CallToolRequest,
   ctx: ServerContext,
   { id: principal }: Principal,
-  run: () => Promise<ToolAnswer>,
+  run: (part?: CallPart) => Promise<ToolAnswer>,
 ): Promise<ToolAnswer> {
   const key = params._meta?.[IDEMPOTENCY_META_KEY];
   // A call repeated with the answers to its forms continues where it was, and is not a repeat.
@@ -104,7 +111,8 @@ export async function calledOnce(
   try {
     if (typeof key !== 'string')
       throw new DomainError('INVALID_ARGUMENT', `_meta["${IDEMPOTENCY_META_KEY}"] must be a string.`);
-    return await once({ principal, key, tool: params.name, args: params.arguments }, run);
+    const { signal } = ctx.mcpReq;
+    return await once({ principal, key, tool: params.name, args: params.arguments, signal }, run);
   } catch (error) {
     const failure = formatError(error);
     return { ...toResult({ isError: true, error: failure }), isError: true };

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { EngineClient } from '../engine/client.ts';
+import type { CommandOf } from '../schema/commands.ts';
 import type { Started } from '../engine/session/elsewhere.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
@@ -16,8 +17,17 @@ export interface ToolContext {
   forms: CallForms | undefined;
   /** Where a session works if the caller names no directory: the folder the client has open. */
   defaultDirectory: string | undefined;
+  /** What an earlier server has done of this call, if it is a repeat. */
+  part?: CallPart | undefined;
   /** Taken before a large answer is put together, where unread answers are counted. */
   turn?: AnswerTurn | undefined;
+}
+
+/** The part of a call that changes something: it is done once, however often the call is sent under its key. */
+export interface CallPart {
+  readonly before: Started | undefined;
+  /** Keeps what was done, for a repeat after this server is gone. */
+  readonly note: (started: Started) => void;
 }
 
 export interface ToolAnnotations {
@@ -87,8 +97,20 @@ export function shownWarnings(warnings: readonly string[]): { warnings?: string[
   return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }
 
-/** A call repeated with the answers to its forms has done its part already: it must not start or send anything again. */
-export function repeated({ forms }: ToolContext): Started | undefined {
+/**
+ * Does the part of a call that changes something, unless it was done before: a call repeated with the answers to its
+ * forms, or after its server was gone, only waits and reads.
+ */
+export async function carriedOut<Kind extends 'start' | 'reply' | 'respond'>(
+  context: ToolContext,
+  command: CommandOf<Kind>,
+  waitMs = 0,
+): Promise<Started> {
+  const { engine, forms, part } = context;
   const [first, ...others] = (forms?.sessionIds ?? []).map((sessionId) => ({ sessionId, warnings: [] }));
-  return first && (others.length === 0 ? first : { ...first, attempts: [first, ...others] });
+  if (first) return others.length === 0 ? first : { ...first, attempts: [first, ...others] };
+  if (part?.before) return part.before;
+  const started: Started = await engine.execute<Kind>(command);
+  if (waitMs > 0) part?.note(started);
+  return started;
 }

@@ -14,7 +14,7 @@ import type { Principal } from '../engine/rules/principal.ts';
 import type { Rules } from '../engine/rules/rules.ts';
 import type { ProtocolEra } from '../schema/enums.ts';
 import { calledOnce, callTool, type CallOnce } from './call-tool.ts';
-import type { Tool, ToolContext } from './define-tool.ts';
+import type { CallPart, Tool, ToolContext } from './define-tool.ts';
 import { EXTRA_CAPABILITIES, offerExtras } from './extras.ts';
 import { CallForms, createCallStates, ModernClient } from './forms/call-forms.ts';
 import { LegacyClient } from './forms/client-forms.ts';
@@ -123,8 +123,8 @@ function createMcpServer(
     const { signal } = ctx.mcpReq;
     const turn = outbox?.answer();
     const context: ToolContext = { engine, signal, progress: progressTo(ctx), forms, defaultDirectory, turn };
-    const run = (): Promise<CallToolResult | InputRequiredResult> =>
-      callTool(tool, request.params.arguments, context).finally(() => turn?.end());
+    const run = (part?: CallPart): Promise<CallToolResult | InputRequiredResult> =>
+      callTool(tool, request.params.arguments, { ...context, part }).finally(() => turn?.end());
     return once && !tool.isRead(request.params.arguments ?? {})
       ? calledOnce(once, request, ctx, principal, run)
       : run();

@@ -84,6 +84,8 @@ export type StoredEvent = z.infer<typeof StoredEvent>;
 export const CommandProgress = z.discriminatedUnion('status', [
   z.object({ status: z.literal('queued') }),
   z.object({ status: z.literal('taken'), by: HubRef, at: Time }),
+  /** It has changed what it was to change; whoever sent it still waits for what comes of it. */
+  z.object({ status: z.literal('carriedOut'), at: Time, result: z.unknown() }),
   z.object({ status: z.literal('done'), at: Time, result: z.unknown() }),
   z.object({ status: z.literal('failed'), at: Time, error: z.string() }),
   /** It was started, and its outcome can no longer be determined: it is never run again. */

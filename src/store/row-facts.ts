@@ -23,9 +23,10 @@ export function isResting({ state }: StoredSession): boolean {
 
 /** Its outcome is not known yet. */
 export function isUnderWay(command: StoredCommand): boolean {
-  return finishedAt(command) === undefined;
+  return finishedAt(command) === undefined || command.progress.status === 'carriedOut';
 }
 
+/** When there was nothing left to be done that must not be done twice. */
 export function finishedAt({ progress }: StoredCommand): number | undefined {
   return progress.status === 'queued' || progress.status === 'taken' ? undefined : progress.at;
 }

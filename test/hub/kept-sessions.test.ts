@@ -68,8 +68,10 @@ it('a wait goes on over a restart of the hub, and what only the process knows is
   const held = gate(text('finished after the restart'));
   h.model.on('work').reply(held);
   h.model.on('env').reply(tool('Bash', { command: 'echo "$SECRET_TOKEN"' }), text('seen'));
-  const { sessionId } = await h.ok('claude_code', { prompt: 'work' });
+  const started = h.ok('claude_code', { prompt: 'work', waitMs: 60_000 });
   await held.arrived;
+  const { sessions } = await h.ok('claude_code_session', { action: 'list' });
+  const [{ sessionId }] = sessions;
   const before = await claudes(h);
   const progress: number[] = [];
   const waited = h.ok(
@@ -83,6 +85,7 @@ it('a wait goes on over a restart of the hub, and what only the process knows is
   expect(readHubRecord(join(h.stateDir, 'claude-code-mcp'))?.pid).not.toBe(pid);
   held.release();
   expect((await waited).result.result).toBe('finished after the restart');
+  expect(await started).toMatchObject({ sessionId, result: { result: 'finished after the restart' } });
   expect(progress).toEqual([...progress].sort((a, b) => a - b));
   expect(await claudes(h)).toEqual(before);
   await command(h, 'stop');

@@ -6,7 +6,7 @@ import { RESPONSE_MODES, WAIT_FOR } from '../../../schema/enums.ts';
 import type { CheckAnswer, CheckedSession } from '../../../schema/results.ts';
 import { permissionUpdate } from '../../../schema/session-options.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defineTool, repeated, shownWarnings, type ToolContext } from '../../define-tool.ts';
+import { carriedOut, defineTool, shownWarnings, type ToolContext } from '../../define-tool.ts';
 import { unlisted } from '../../list-schema.ts';
 import { checkView, checkViews, type CheckViewOptions } from '../../../views/check-view.ts';
 import { DEFAULT_WAIT_MS, MAX_WAIT_MS, waitForSession, waitForSessions } from '../../wait.ts';
@@ -149,7 +149,7 @@ export const claudeCodeCheck = defineTool({
       case 'respond_permission': {
         const { requestId = '' } = args;
         const command = { kind: 'respond', sessionId: id, requestId, answer: answerOf(args) } as const;
-        const { warnings } = repeated(context) ?? (await engine.execute<'respond'>(command));
+        const { warnings } = await carriedOut<'respond'>(context, command, args.waitMs);
         await waitForSession(id, args.waitMs ?? 0, context);
         const view = await shownAs(viewOptions('respond_permission', args));
         return { ...view, ...shownWarnings(warnings) };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { WHEN_BUSY } from '../../../schema/enums.ts';
 import { ADVANCED_OPTION_NAMES, advancedOptions, commonOptions } from '../../../schema/session-options.ts';
 import { nestFlat, type Arguments } from '../../arguments.ts';
-import { defineTool, repeated, sessionIdOf } from '../../define-tool.ts';
+import { carriedOut, defineTool, sessionIdOf } from '../../define-tool.ts';
 import { listedAs, unlisted } from '../../list-schema.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { advanced, checkOutput, flatOptions, nestAdvanced, startWaitMs } from './shared.ts';
@@ -81,10 +81,8 @@ export const claudeCodeReply = defineTool({
   normalize,
   failure: (error, args) => ({ sessionId: sessionIdOf(args), status: 'error', isError: true, error }),
   async run(args, context) {
-    const again = repeated(context);
-    if (again) return startedView(again, args.waitMs, context);
     const { resumeSessionAt, ...options } = args.diskResumeConfig ?? {};
-    const driven = await context.engine.execute<'reply'>({
+    const command = {
       kind: 'reply',
       sessionId: args.sessionId,
       prompt: args.prompt,
@@ -101,8 +99,8 @@ export const claudeCodeReply = defineTool({
         defaults: { permissionMode: 'default' },
         resumeSessionAt,
       },
-    });
-    return startedView(driven, args.waitMs, context);
+    } as const;
+    return startedView(await carriedOut<'reply'>(context, command, args.waitMs), args.waitMs, context);
   },
 });
 

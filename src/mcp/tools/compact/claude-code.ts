@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { attemptList, attemptsOption } from '../../../schema/commands.ts';
 import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-options.ts';
-import { defineTool, repeated } from '../../define-tool.ts';
+import { carriedOut, defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { TOOLS_FOR_RULES } from '../../../views/tool-names.ts';
 import { defined, prompt } from '../fields.ts';
@@ -61,7 +61,7 @@ export const claudeCode = defineTool({
       ...(attempts !== undefined && { attempts: attemptList(attempts) }),
       defaults: defined({ permissionMode: 'default' as const, cwd: context.defaultDirectory }),
     };
-    const started = repeated(context) ?? (await context.engine.execute<'start'>(command));
+    const started = await carriedOut<'start'>(context, command, wait);
     return startedView(started, wait, context);
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
-import { defineTool, repeated, shownWarnings } from '../../define-tool.ts';
+import { carriedOut, defineTool, shownWarnings } from '../../define-tool.ts';
 import { effectiveLine } from '../../../views/session-view.ts';
 import { defined, prompt } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
@@ -62,15 +62,17 @@ export const claudeCreateSession = defineTool({
   output: () => statusOutput,
   directoryParameter: 'workingDirectory',
   async run({ prompt: text, waitMs: wait, ...given }, context) {
-    const { sessionId, warnings } =
-      repeated(context) ??
-      (await context.engine.execute<'start'>({
+    const { sessionId, warnings } = await carriedOut<'start'>(
+      context,
+      {
         kind: 'start',
         prompt: text,
         options: sessionOptions(given),
         defaults: defined({ cwd: context.defaultDirectory }),
         streamsText: true,
-      }));
+      },
+      wait,
+    );
     const view = (await movedView(sessionId, wait, context)) ?? { sessionId, status: 'running' };
     const { record } = await context.engine.read(sessionId);
     return { ...view, effective: effectiveLine(record), ...shownWarnings(warnings) };

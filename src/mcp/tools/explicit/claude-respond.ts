@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
-import { defineTool, repeated } from '../../define-tool.ts';
+import { carriedOut, defineTool } from '../../define-tool.ts';
 import { explicitStatus } from '../../../views/status.ts';
 import { answers, confirm, decision, sessionId, updatedInput } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
@@ -48,7 +48,7 @@ export const claudeRespond = defineTool({
       requestId: inputId,
       answer: { ...answer, message: reason },
     } as const;
-    if (!repeated(context)) await context.engine.execute<'respond'>(command);
+    await carriedOut<'respond'>(context, command, wait);
     const moved = await movedView(id, wait, context);
     return moved ?? { sessionId: id, status: explicitStatus((await context.engine.read(id)).record) };
   },

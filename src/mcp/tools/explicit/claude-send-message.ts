@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTool, repeated, sessionIdOf, shownWarnings } from '../../define-tool.ts';
+import { carriedOut, defineTool, sessionIdOf, shownWarnings } from '../../define-tool.ts';
 import { prompt, sessionId } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
@@ -26,9 +26,9 @@ export const claudeSendMessage = defineTool({
   output: () => statusOutput,
   failure: (error, args) => ({ sessionId: sessionIdOf(args), status: 'error', isError: true, error }),
   async run({ sessionId: id, message, waitMs: wait, fork = false }, context) {
-    const { sessionId: to, warnings } =
-      repeated(context) ??
-      (await context.engine.execute<'reply'>({
+    const { sessionId: to, warnings } = await carriedOut<'reply'>(
+      context,
+      {
         kind: 'reply',
         sessionId: id,
         prompt: message,
@@ -36,7 +36,9 @@ export const claudeSendMessage = defineTool({
         whenBusy: 'queue',
         streamsText: true,
         disk: { kind: 'open', options: {} },
-      }));
+      },
+      wait,
+    );
     const view = (await movedView(to, wait, context)) ?? { sessionId: to, status: 'running' };
     return { ...view, ...shownWarnings(warnings) };
   },
