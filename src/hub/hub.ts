@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import os from 'node:os';
@@ -226,6 +227,7 @@ export async function startHub(settings: Settings, context: HubContext): Promise
       connections: clients.count,
       argv,
       isService: host.env[SERVICE_VARIABLE] !== undefined,
+      keeper: keeperOf(kept, host.env),
     });
     const socket = await openSocket(settings, host, instance.secret, answer);
     undo.push(() => socket.close());
@@ -299,6 +301,23 @@ async function openKeeper(
   } catch (error) {
     log('warn', `sessions will end with this hub: ${messageOf(error)}`);
     return undefined;
+  }
+}
+
+/** Whether the sessions outlive this hub, as far as can be seen. */
+function keeperOf(kept: KeptProcesses | undefined, env: NodeJS.ProcessEnv): NonNullable<HubStatus['keeper']> {
+  const pid = kept?.keeperPid;
+  if (pid === undefined) return { endsWithHub: 'no process keeps them' };
+  const isInUnit = env[SERVICE_VARIABLE] !== undefined && cgroupOf(pid) === cgroupOf('self');
+  return isInUnit ? { endsWithHub: "the service manager ends what is in the hub's unit" } : { pid };
+}
+
+/** A different value for each call where there are no cgroups. */
+function cgroupOf(process: number | 'self'): unknown {
+  try {
+    return readFileSync(`/proc/${String(process)}/cgroup`, 'utf8');
+  } catch {
+    return Symbol(process);
   }
 }
 

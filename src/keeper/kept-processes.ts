@@ -99,6 +99,11 @@ export class KeptProcesses implements ProcessHome {
     await this.#connected();
   }
 
+  /** Of the keeper, while there is one. */
+  get keeperPid(): number | undefined {
+    return this.#connection?.record.pid;
+  }
+
   /** The processes of this hub's store that an earlier hub started; each is given to one session. */
   get offers(): readonly KeptRunOffer[] {
     return this.#offers;

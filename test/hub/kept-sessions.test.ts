@@ -2,7 +2,7 @@
 
 import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import { FrameReader, keeperFiles, messageFrame, proofOf, type FromKeeper } from '../../src/keeper/protocol.ts';
@@ -81,6 +81,7 @@ it('a wait goes on over a restart of the hub, and what only the process knows is
   );
   await eventually(() => progress.length > 0, { what: 'the wait has begun' });
   const { pid } = h.hub;
+  expect((await command(h, 'status')).stdout).toContain(`pid ${String(h.keeperPid)}: sessions go on without the hub`);
   expect(await command(h, 'restart')).toMatchObject({ code: 0 });
   expect(readHubRecord(join(h.stateDir, 'claude-code-mcp'))?.pid).not.toBe(pid);
   held.release();
@@ -177,4 +178,10 @@ it('the keeper speaks to nobody but the hub, whoever knows its secret', async ()
     expect(await tryWith(secret, true)).toBe('it does not hold the lock of the hub');
   }
   expect(await claudes(h)).toEqual(before);
+});
+
+it('a hub that cannot give its sessions a unit of their own says that they end with it', async () => {
+  const h = await startHarness({ hub: { env: { CLAUDE_CODE_MCP_SERVICE: '1', PATH: dirname(process.execPath) } } });
+  expect(h.hub.stderr()).toContain('sessions will end with this hub: systemd-run');
+  expect((await command(h, 'status')).stdout).toContain('sessions end with the hub: the service manager ends');
 });

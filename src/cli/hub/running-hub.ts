@@ -84,11 +84,15 @@ function textOf(state: Awaited<ReturnType<typeof hubState>>): string {
       return printable`The hub does not respond: ${state.why}.\n`;
     case 'running': {
       const { pid, version, url, startedAt, sessions, working, connections } = state.status;
+      const { keeper = { endsWithHub: 'its version is too old' } } = state.status;
       return [
         printable`The hub is running: ${url}`,
         printable`  version   ${version}, pid ${String(pid)}, since ${startedAt}`,
         `  sessions  ${String(sessions)}, ${String(working)} working`,
         `  clients   ${String(connections)} attached`,
+        'pid' in keeper
+          ? `  keeper    pid ${String(keeper.pid)}: sessions go on without the hub`
+          : printable`  keeper    sessions end with the hub: ${keeper.endsWithHub}`,
         '',
       ].join('\n');
     }

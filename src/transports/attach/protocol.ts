@@ -83,6 +83,8 @@ export interface HubStatus {
   readonly argv?: readonly string[];
   /** A service manager restarts it if it exits with a failure. */
   readonly isService: boolean;
+  /** What holds its sessions' processes; the reason why they end with it, if they do. Older versions do not say. */
+  readonly keeper?: { readonly pid: number } | { readonly endsWithHub: string };
 }
 
 export type HubReply = { readonly ok: true; readonly version: string } | { readonly ok: false; readonly why: string };
