@@ -66,6 +66,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
     await withServer(async (harness, place) => add(await sessionRows(rounds, harness, place)));
   },
   hub: async () => add(await (await import('./bench/hub-rows.ts')).hubRows(rounds)),
+  keeper: async () => add(await (await import('./bench/keeper-rows.ts')).keeperRows(rounds)),
   load: async () => add(await (await import('./bench/load-rows.ts')).loadRows(rounds)),
   prewarm: async () => add([await (await import('./bench/prewarm-row.ts')).prewarmRow(rounds)]),
   poll: async () => add([await (await import('./bench/engine-rows.ts')).pollRow()]),

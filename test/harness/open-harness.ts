@@ -137,7 +137,7 @@ export class Harness extends SessionSteps {
   /** Resolves once clients can find it. */
   async startHub(start: ServerStart = this.#options.hub ?? {}): Promise<void> {
     const hub = await ServerProcess.start({
-      args: [builtServer(), 'hub', '--listen', '127.0.0.1:0', ...(start.args ?? [])],
+      args: [this.#options.program ?? builtServer(), 'hub', '--listen', '127.0.0.1:0', ...(start.args ?? [])],
       cwd: this.home,
       env: this.environment(start.env),
     });
