@@ -158,6 +158,17 @@ export class Keeper {
     for (const run of this.#runs.values()) run.unread(how);
   }
 
+  /** What is read together goes out together. */
+  #pass(frame: Buffer): void {
+    const hub = this.#hub;
+    if (!hub) return;
+    if (hub.writableCorked === 0) {
+      hub.cork();
+      process.nextTick(() => hub.uncork());
+    }
+    hub.write(frame);
+  }
+
   #tell(message: FromKeeper): void {
     this.#hub?.write(messageFrame(message));
   }
@@ -211,7 +222,7 @@ export class Keeper {
 
   readonly #reader: RunReader = {
     line: (run, line, bytes) => {
-      if (!this.#endsIfOverdue(run)) this.#hub?.write(lineFrame(run, line, bytes));
+      if (!this.#endsIfOverdue(run)) this.#pass(lineFrame(run, line, bytes));
     },
     stderr: (run, text) => this.#tell({ t: 'stderr', run, text }),
     exit: (run, exit) => this.#tell({ t: 'exit', run, exit }),
