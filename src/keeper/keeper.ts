@@ -60,6 +60,7 @@ export class Keeper {
   readonly #server: Server;
   readonly #looking: NodeJS.Timeout;
   #hub: Socket | undefined;
+  #hubPid = 0;
   #keepMs = DEFAULT_KEEP_MS;
   /** Since when there has been no hub. */
   #aloneSince: number | undefined = uptimeMs();
@@ -106,9 +107,9 @@ export class Keeper {
     const reader = new FrameReader<FromHub>((frame) => {
       if (this.#hub === socket) return this.#heard(frame);
       clearTimeout(timer);
-      const why =
-        frame.kind === 'message' && frame.message.t === 'prove' ? this.#refusal(frame.message, nonce) : 'prove first';
-      if (why === undefined) return this.#welcome(socket);
+      const proof = frame.kind === 'message' && frame.message.t === 'prove' ? frame.message : undefined;
+      const why = proof ? this.#refusal(proof, nonce) : 'prove first';
+      if (why === undefined) return this.#welcome(socket, proof?.pid ?? 0);
       socket.end(messageFrame({ t: 'refused', why }));
     });
     socket.on('data', (chunk: Buffer) => {
@@ -128,26 +129,30 @@ export class Keeper {
 
   /**
    * Why this peer is not the hub. Anything that runs as this user can read the secret; on Linux it must also be the
-   * process that holds the hub's instance lock, and no descendant of a session.
+   * process that holds the hub's instance lock, and no descendant of a session. Locks are files, which a session could
+   * write too: while the hub that is connected lives, nobody else can hold the real one.
    */
   #refusal({ pid, proof }: Extract<FromHub, { t: 'prove' }>, nonce: string): string | undefined {
     if (!isProof(proof, this.#secret, nonce)) return 'it does not know the secret';
     if (process.platform !== 'linux') return undefined;
     if (!holdsOpen(pid, realClaim(this.#files, nonce))) return 'it is not the process that it says it is';
     if (!lockHolders(this.#files.directory).includes(pid)) return 'it does not hold the lock of the hub';
+    if (this.#hub && this.#hubPid !== pid && isThere(this.#hubPid)) return 'another hub is connected';
+    if (this.#owner.sessionOfGroup(cgroupOf(pid)) !== undefined) return 'it runs inside a session';
     const own = new Set([...this.#runs.values()].map((run) => run.pid));
     for (const one of withAncestors(pid))
       if (own.has(one) || variableOf(one, PARENT_VARIABLE) !== undefined) return 'it runs inside a session';
     return undefined;
   }
 
-  #welcome(socket: Socket): void {
+  #welcome(socket: Socket, pid: number): void {
     const displaced = this.#hub;
     if (displaced) {
       this.#lostHub('left');
       displaced.destroy();
     }
     this.#hub = socket;
+    this.#hubPid = pid;
     this.#aloneSince = undefined;
     this.#tell({ t: 'welcome', owner: this.#owner.id, runs: [...this.#runs.values()].map(({ state }) => state) });
   }
@@ -340,6 +345,22 @@ function lockHolders(directory: string): number[] {
       return [];
     }
   });
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function cgroupOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${String(pid)}/cgroup`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function holdsOpen(pid: number, file: string): boolean {

@@ -1,6 +1,6 @@
 /** Sessions go on while their hub is gone, with the real Claude Code and the real keeper. */
 
-import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -176,6 +176,10 @@ it('the keeper speaks to nobody but the hub, whoever knows its secret', async ()
   if (process.platform === 'linux') {
     expect(await tryWith(secret, false)).toBe('it is not the process that it says it is');
     expect(await tryWith(secret, true)).toBe('it does not hold the lock of the hub');
+    const forged = join(files.directory, 'instance.0.lock');
+    writeFileSync(forged, JSON.stringify({ pid: process.pid }));
+    expect(await tryWith(secret, true)).toBe('another hub is connected');
+    rmSync(forged);
   }
   expect(await claudes(h)).toEqual(before);
 });
@@ -185,3 +189,50 @@ it('a hub that cannot give its sessions a unit of their own says that they end w
   expect(h.hub.stderr()).toContain('sessions will end with this hub: systemd-run');
   expect((await command(h, 'status')).stdout).toContain('sessions end with the hub: the service manager ends');
 });
+
+/** Knows where everything is, says that it is the hub, and prints what the keeper answers. */
+const ATTACKER = `
+const { createHmac } = require('node:crypto');
+const { openSync, readFileSync, writeFileSync } = require('node:fs');
+const directory = process.argv[2];
+const { socket: file } = JSON.parse(readFileSync(directory + '/keeper-1.json', 'utf8'));
+const secret = readFileSync(directory + '/keeper-1-secret', 'utf8').trim();
+writeFileSync(directory + '/instance.0.lock', JSON.stringify({ pid: process.pid }));
+const socket = require('node:net').connect(file);
+socket.on('data', (bytes) => {
+  const message = JSON.parse(bytes.subarray(5, 4 + bytes.readUInt32BE(0)).toString());
+  if (message.t !== 'hello') { writeFileSync(process.argv[3], message.why ?? message.t); process.exit(); }
+  openSync(directory + '/keeper-claim-' + message.nonce, 'wx');
+  const proof = createHmac('sha256', secret).update('hub ' + message.nonce).digest('hex');
+  const body = Buffer.from(JSON.stringify({ t: 'prove', pid: process.pid, proof }));
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(body.length + 1);
+  socket.write(Buffer.concat([head, body]));
+});`;
+
+it.runIf(process.platform === 'linux')(
+  "a session's shell gets nowhere with the keeper, not even from a process that has left the session",
+  async () => {
+    const h = await startHarness({ ...HUB, settings: { permissions: { allow: ['Bash'] } } });
+    const program = join(h.home, 'attacker.cjs');
+    writeFileSync(program, ATTACKER);
+    const directory = join(h.stateDir, 'claude-code-mcp', 'hub');
+    const attack = (answer: string): string => `${process.execPath} ${program} ${directory} ${join(h.home, answer)}`;
+    const outside = `(setsid env -i ${attack('outside')} </dev/null >/dev/null 2>&1 &)`;
+    h.model
+      .on('attack')
+      .reply(
+        tool('Bash', { command: attack('inside'), description: 'attack' }),
+        tool('Bash', { command: outside, description: 'attack from outside' }),
+        text('done'),
+      );
+    await h.ok('claude_code', { prompt: 'attack', waitMs: 45_000 });
+    const answer = (name: string): string => readFileSync(join(h.home, name), 'utf8');
+    await eventually(() => existsSync(join(h.home, 'outside')) && answer('outside') !== '', {
+      what: 'the keeper has answered',
+    });
+    expect([answer('inside'), answer('outside')]).toEqual(['another hub is connected', 'another hub is connected']);
+    rmSync(join(directory, 'instance.0.lock'));
+    expect(await command(h, 'status')).toMatchObject({ code: 0 });
+  },
+);
