@@ -131,6 +131,7 @@ export class Engine {
       actions: this.#actions,
       directories: this.policy.directories,
       findSession: (id) => this.#registry.find(id),
+      branchDeleted: (...deleted) => this.#trail.branchDeleted(...deleted),
     });
   }
 

@@ -18,6 +18,7 @@ import {
   type RequestKind,
 } from './enums.ts';
 import { EventBody, EventType } from './events.ts';
+import { appliedShown } from './listed-sessions.ts';
 import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, stale, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
@@ -346,24 +347,24 @@ export const applyBody = z.strictObject({
   mode: z.enum(APPLY_MODES).default('merge'),
   /** Of the commit. */
   message: z.string().min(1).max(10_000).optional(),
+  /** Also discard the other attempts of the same start, by force; their branches are kept. */
+  discardOthers: z.boolean().optional(),
 });
 export type ApplyBody = z.input<typeof applyBody>;
 
 export const applyAnswer = z.union([
-  z.object({
-    outcome: z.literal('applied'),
-    mode: z.enum(APPLY_MODES),
-    commit: z.string().optional(),
-    branch: z.string().optional(),
-    checkout: z.string().optional(),
-  }),
-  z.object({ outcome: z.literal('nothing_to_apply') }),
+  appliedShown.extend({ outcome: z.literal('applied'), commit: z.string().optional() }),
+  appliedShown.pick({ others: true }).extend({ outcome: z.literal('nothing_to_apply') }),
   awaitsPerson,
 ]);
 export type ApplyAnswer = z.infer<typeof applyAnswer>;
 
-/** Unmerged work requires `force`, and its branch is kept even then. */
-export const discardBody = z.strictObject({ force: z.boolean().default(false) });
+export const discardBody = z.strictObject({
+  /** Required for unmerged work; its branch is kept even then. */
+  force: z.boolean().default(false),
+  /** With `force`: deletes the branch if nobody else has moved it, and keeps its last commit for a while. */
+  deleteBranch: z.boolean().optional(),
+});
 export type DiscardBody = z.input<typeof discardBody>;
 
 export const discardAnswer = z.union([
@@ -372,6 +373,8 @@ export const discardAnswer = z.union([
     path: z.string(),
     keptBranches: z.array(z.string()),
     deletedBranch: z.string().optional(),
+    /** Where the last commit of a deleted branch is kept. */
+    retired: z.object({ ref: z.string(), commit: z.string() }).optional(),
     keptDirectory: z.string().optional(),
   }),
   awaitsPerson,

@@ -142,8 +142,11 @@ export function comparedSession(
 }
 
 /** Undefined if there was nothing to apply. */
-export function appliedView(outcome: AppliedWork): AppliedShown | undefined {
-  if (outcome.outcome === 'nothing-to-apply') return undefined;
+/** `remove`: the call that removes what remains of the session. */
+export function appliedView(
+  outcome: Extract<AppliedWork, { outcome: 'applied' }>,
+  remove: (sessionId: string) => string,
+): AppliedShown {
   const { mode, branch, checkout, commit, detail, record, others } = outcome;
   return {
     mode,
@@ -157,14 +160,19 @@ export function appliedView(outcome: AppliedWork): AppliedShown | undefined {
     remains: {
       worktree: record.path,
       branch: record.branch.replace('refs/heads/', ''),
-      remove: `claude_code_session {action: "discard", sessionId: "${record.sessionId}"}`,
+      remove: remove(record.sessionId),
     },
-    ...(others && {
-      others: others.map((other) =>
-        'left' in other
-          ? { sessionId: other.sessionId, outcome: 'left' as const, message: other.left }
-          : { sessionId: other.sessionId, outcome: 'discarded' as const, message: describeDiscard(other.discarded) },
-      ),
-    }),
+    ...othersView(others),
+  };
+}
+
+export function othersView(others: AppliedWork['others']): Pick<AppliedShown, 'others'> {
+  if (!others) return {};
+  return {
+    others: others.map((other) =>
+      'left' in other
+        ? { sessionId: other.sessionId, outcome: 'left' as const, message: other.left }
+        : { sessionId: other.sessionId, outcome: 'discarded' as const, message: describeDiscard(other.discarded) },
+    ),
   };
 }

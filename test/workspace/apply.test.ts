@@ -1,4 +1,5 @@
-import { mkdir, readFile, rm, symlink, utimes } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApplyMode } from '../../src/schema/enums.ts';
@@ -8,6 +9,7 @@ import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts'
 import { discardWork } from '../../src/workspace/worktree/discard.ts';
 import { loadRecord } from '../../src/workspace/worktree/worktree-records.ts';
 import { listWorktrees } from '../../src/workspace/worktree/worktree-state.ts';
+import { Workspaces } from '../../src/workspace/workspace.ts';
 import { openScene, type Scene } from './scene.ts';
 
 let scene: Scene;
@@ -319,6 +321,32 @@ describe('discard', () => {
     expect(await scene.git('log', '-1', '--format=%s', keptBranches[0]!)).toBe('loose');
     expect(await scene.gitAt(path.join(keptDirectory!, 'inner'), 'log', '--format=%s')).toBe('inner');
   });
+});
+
+test('commits of deleted branches are kept for a while, and let go where nobody has taken them up', async () => {
+  const snapshotsDir = path.join(scene.root, 'snapshots');
+  const { worktreesDir } = scene.worktrees;
+  const workspaces = new Workspaces({ env: scene.host.env, worktreesDir, snapshotsDir, retainMs: 60_000 });
+  const deleted: { ref: string; file: string }[] = [];
+  for (const sessionId of ['old', 'taken-up', 'young']) {
+    record = (await createWorktree(scene.worktrees, { sessionId, cwd: scene.repo })).record;
+    await inWorktree('b.txt', sessionId);
+    const { retired } = await discardWork(scene.worktrees, record, { force: true, deleteBranch: true });
+    deleted.push({ ref: retired!.ref, file: path.join(worktreesDir, '.retired', `${sessionId}.json`) });
+  }
+  const [old, takenUp, young] = deleted as [(typeof deleted)[0], (typeof deleted)[0], (typeof deleted)[0]];
+  const long = new Date(Date.now() - 120_000);
+  for (const { file } of [old, takenUp]) await utimes(file, long, long);
+  // Not readable: the others are swept all the same.
+  const broken = path.join(worktreesDir, '.retired', 'broken.json');
+  await writeFile(broken, '{');
+  await utimes(broken, long, long);
+  await scene.git('update-ref', takenUp.ref, 'main');
+  await workspaces.sweep();
+  const refs = await scene.git('for-each-ref', '--format=%(refname)', 'refs/claude/discarded');
+  expect(refs.split('\n').sort()).toEqual([takenUp.ref, young.ref].sort());
+  expect(existsSync(old.file)).toBe(false);
+  expect(existsSync(young.file)).toBe(true);
 });
 
 test('a worktree deleted by hand is listed as missing, and its branch survives', async () => {

@@ -67,6 +67,28 @@ export class SessionTrail {
     this.#record(session, 'decision', 'server', action, { request: requestId }, outcome);
   }
 
+  /** With what brings it back. Its session may be forgotten by now. */
+  branchDeleted(
+    { id, owner }: { readonly id: string; readonly owner: Session['owner'] | undefined },
+    branch: string,
+    { commit, ref }: { readonly commit: string; readonly ref: string },
+  ): void {
+    const whose = owner && { principal: owner.id, name: owner.name };
+    const details = { branch, commit, ref };
+    this.#gate.afterStored(() => {
+      this.#info(`session ${id}: ${lineOf('decision', 'server', 'branch', 'deleted')}`);
+      this.#audit.record({
+        kind: 'decision',
+        session: id,
+        ...whose,
+        who: 'server',
+        what: 'branch',
+        outcome: 'deleted',
+        details,
+      });
+    });
+  }
+
   /** Its process was released; its requests are still open. */
   parked(session: Session): void {
     const requests = session.requests.map(({ id }) => id).join(' ');

@@ -18,6 +18,7 @@ import type { Asked, OwnActions, Performed, Since } from '../requests/own-action
 import type { Proposal } from '../requests/requests.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { ListedWorktree, SessionWorktrees } from './session-worktrees.ts';
+import type { SessionTrail } from './session-trail.ts';
 import type { Session } from './session.ts';
 import { describeApply, describeDiscard, type AppliedWork, type OtherAttempt } from './work-words.ts';
 
@@ -28,6 +29,7 @@ export interface WorkspaceActionsContext {
   readonly actions: Pick<OwnActions, 'ask' | 'checkCanAsk'>;
   readonly directories: Directories;
   findSession(id: string): Session | undefined;
+  branchDeleted: SessionTrail['branchDeleted'];
 }
 
 export type DiffOutcome = DiffPage & { readonly applied?: Omit<AppliedRecord, 'from' | 'to'> };
@@ -66,11 +68,12 @@ export class WorkspaceActions {
     { discardOthers = false, ...options }: ApplyOptions & { readonly discardOthers?: boolean | undefined },
     by?: ConnectedClient,
   ): Promise<AppliedWork | Asked> {
-    const others = discardOthers ? this.#otherAttempts(sessionId) : undefined;
+    const others = discardOthers ? await this.#otherAttempts(sessionId) : undefined;
     if (this.#mustAsk(sessionId, by))
       return this.#asked<AppliedWork>(sessionId, async ({ workspace }) => {
         const planned = await workspace.planApply(options, DIFF_PAGE);
-        return planned.outcome === 'planned' ? this.#proposeApply(planned, workspace, others) : planned;
+        if (planned.outcome === 'planned') return this.#proposeApply(planned, workspace, others);
+        return { ...planned, ...(others && { others: others.map((id) => ({ sessionId: id, left: NOTHING_ASKED })) }) };
       });
     const name = by?.principal.name;
     const outcome = await this.#atRest(sessionId, async ({ workspace }) =>
@@ -107,14 +110,20 @@ export class WorkspaceActions {
   }
 
   /** The other attempts of the same start that still have a worktree. */
-  #otherAttempts(sessionId: string): string[] {
+  async #otherAttempts(sessionId: string): Promise<string[]> {
     const attempts = this.#context.findSession(sessionId)?.attempts;
     if (!attempts)
       throw new DomainError(
         'INVALID_ARGUMENT',
         `Session ${sessionId} is not one of several attempts that this server knows; discard the others with sessionIds instead.`,
       );
-    return attempts.filter((id) => id !== sessionId);
+    const others: string[] = [];
+    for (const id of attempts) {
+      const session = this.#context.findSession(id);
+      const worktree = session ? session.worktree : await this.#context.worktrees.find(id);
+      if (id !== sessionId && worktree) others.push(id);
+    }
+    return others;
   }
 
   /** Does what a person has allowed, unless it is no longer what they were shown. */
@@ -152,19 +161,27 @@ export class WorkspaceActions {
       return { outcome: 'nothing_to_apply', message: describeApply(planned) };
     }
     this.#applied(session.id, outcome, by);
-    const others = await eachOf(discardOthers ?? [], ({ sessionId, ...discard }) =>
-      this.#discardApproved(sessionId, discard),
-    );
+    const others = discardOthers && (await this.#discardOthers(session.id, discardOthers));
     if (outcome.outcome === 'nothing-to-apply')
-      return { outcome: 'nothing_to_apply', message: describeApply({ ...outcome, others }) };
+      return { outcome: 'nothing_to_apply', message: describeApply({ ...outcome, ...(others && { others }) }) };
     const { files = [] } = await workspace.diff({ maxBytes: 1, offset: 0 }, session.conversation.activity.log.all);
     return {
       outcome: 'applied',
       message: describeApply(
-        { ...outcome, others },
+        { ...outcome, ...(others && { others }) },
         files.map((file) => file.path),
       ),
     };
+  }
+
+  /** Those that the person was shown; the rest is left and named. */
+  async #discardOthers(
+    applied: string,
+    shown: NonNullable<ActionOf<'apply'>['discardOthers']>,
+  ): Promise<OtherAttempt[]> {
+    const rest = (await this.#otherAttempts(applied)).filter((id) => !shown.some(({ sessionId }) => sessionId === id));
+    const done = await eachOf(shown, ({ sessionId, ...discard }) => this.#discardApproved(sessionId, discard));
+    return [...done, ...rest.map((sessionId) => ({ sessionId, left: 'It was at work when this was asked.' }))];
   }
 
   /** One of the other attempts, exactly as the person saw it. */
@@ -197,9 +214,14 @@ export class WorkspaceActions {
       }),
     );
     const found = plans.flatMap(({ discard, ...one }) => (discard ? [{ ...one, discard }] : []));
+    const left = others.length - found.length;
     return {
       ...proposal,
-      opening: `${proposal.opening} The worktrees of ${String(found.length)} other attempt(s) would then be removed; their branches are kept.`,
+      opening: sentences(
+        proposal.opening,
+        `The worktrees of ${String(found.length)} other attempt(s) would then be removed; their branches are kept.`,
+        left === 0 ? undefined : `${String(left)} that are at work would be left.`,
+      ),
       input: {
         ...proposal.input,
         discardOthers: found.map(({ sessionId, worktree, discard: { approve, keptBranches } }) => ({
@@ -253,8 +275,11 @@ export class WorkspaceActions {
   #discarded(sessionId: string, outcome: DiscardOutcome): DiscardOutcome {
     this.#context.worktrees.forget(sessionId);
     const session = this.#context.findSession(sessionId);
-    const kept = `kept ${outcome.keptBranches.join(', ') || 'no branch'}`;
-    session?.conversation.log.append({ kind: 'discard', outcome: kept }, session.services.clock.wallTime());
+    const { keptBranches, deletedBranch = '', retired } = outcome;
+    if (retired) this.#context.branchDeleted({ id: sessionId, owner: session?.owner }, deletedBranch, retired);
+    const deleted = retired ? [`deleted ${deletedBranch} at ${retired.commit}`] : [];
+    const said = [...deleted, `kept ${keptBranches.join(', ') || 'no branch'}`].join(', ');
+    session?.conversation.log.append({ kind: 'discard', outcome: said }, session.services.clock.wallTime());
     return outcome;
   }
 
@@ -305,6 +330,10 @@ export class WorkspaceActions {
     });
   }
 }
+
+/** Discarding by force takes a person, and there is nothing that they would be shown. */
+const NOTHING_ASKED =
+  'There is nothing to apply, so nobody was asked about the other attempts: discard them with force.';
 
 /** What a form can show in full, with room for the rest of the request. */
 const DIFF_PAGE: PageOptions = { maxBytes: 16_000, offset: 0 };

@@ -27,6 +27,7 @@ import {
 } from '../../schema/api.ts';
 import { attemptList } from '../../schema/commands.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
+import { appliedView, othersView } from '../../views/session-view.ts';
 import type { RouteResponse } from '../http/route.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { expandHome } from './admin-routes.ts';
@@ -181,7 +182,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/apply',
       operation: 'applyWork',
-      summary: 'Applies the work of a worktree to its base, all or nothing.',
+      summary:
+        'Applies the work of a worktree to its base, all or nothing; can discard the other attempts of the same start.',
       roles: DRIVERS,
       body: applyBody,
       answers: {
@@ -193,9 +195,11 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
           call,
           (client, sessionId) => client.execute<'apply'>({ kind: 'apply', sessionId, ...call.body }),
           (applied): ApplyAnswer => {
-            if (applied.outcome === 'nothing-to-apply') return { outcome: 'nothing_to_apply' };
-            const { commit, branch, checkout } = applied;
-            return { outcome: 'applied', mode: applied.mode, ...defined({ commit, branch, checkout }) };
+            if (applied.outcome === 'nothing-to-apply')
+              return { outcome: 'nothing_to_apply', ...othersView(applied.others) };
+            const { commit } = applied;
+            const shown = appliedView(applied, (id) => `POST /api/v1/sessions/${id}/discard`);
+            return { outcome: 'applied', ...shown, ...defined({ commit }) };
           },
         ),
     }),
@@ -203,7 +207,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       method: 'POST',
       path: '/api/v1/sessions/{id}/discard',
       operation: 'discardWork',
-      summary: 'Removes the worktree; unmerged work requires force, and its branch is kept.',
+      summary:
+        'Removes the worktree; unmerged work requires force, and its branch is kept unless deleteBranch is given.',
       roles: DRIVERS,
       body: discardBody,
       answers: {
@@ -214,11 +219,11 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         acting(
           call,
           (client, sessionId) => client.execute<'discard'>({ kind: 'discard', sessionId, ...call.body }),
-          ({ path, keptBranches, deletedBranch, keptDirectory }): DiscardAnswer => ({
+          ({ path, keptBranches, deletedBranch, retired, keptDirectory }): DiscardAnswer => ({
             outcome: 'discarded',
             path,
             keptBranches: [...keptBranches],
-            ...defined({ deletedBranch, keptDirectory }),
+            ...defined({ deletedBranch, retired, keptDirectory }),
           }),
         ),
     }),

@@ -262,17 +262,25 @@ async function rememberRetired(host: WorktreeHost, retired: Retired): Promise<vo
 }
 
 /** Lets go of the commits of branches that were deleted longer ago than that. */
-export async function sweepRetired(host: WorktreeHost, olderThanMs: number, now = Date.now()): Promise<void> {
+export async function sweepRetired(host: WorktreeHost, olderThanMs: number): Promise<void> {
   for (const name of await readdir(retiredDir(host)).catch(() => [])) {
     const file = path.join(retiredDir(host), name);
-    if (now - (await stat(file)).mtimeMs <= olderThanMs) continue;
-    const { commonDir, ref, commit } = JSON.parse(await readFile(file, 'utf8')) as Retired;
-    if ((await resolveCommit(host.git, commonDir, ref).catch(() => undefined)) === commit)
-      await (
-        await gitWithoutHooks(host.git, commonDir)
-      )(['update-ref', '-d', ref, commit]);
-    await rm(file, { force: true });
+    // Another server may be sweeping too.
+    const found = await stat(file).catch(() => undefined);
+    if (!found || Date.now() - found.mtimeMs <= olderThanMs) continue;
+    // What fails is tried again by the next sweep, and does not keep this one from the others.
+    await letGo(host, file).catch(() => undefined);
   }
+}
+
+async function letGo(host: WorktreeHost, file: string): Promise<void> {
+  const { commonDir, ref, commit } = JSON.parse(await readFile(file, 'utf8')) as Retired;
+  const tip = await resolveCommit(host.git, commonDir, ref).catch(() => undefined);
+  if (tip === commit) {
+    const git = await gitWithoutHooks(host.git, commonDir);
+    await git(['update-ref', '-d', ref, commit]);
+  }
+  await rm(file, { force: true });
 }
 
 function looseRef({ branch }: WorktreeRecord, commit: string): string {

@@ -194,7 +194,9 @@ export const claudeCodeSession = defineTool({
         const sessionId = idOf(args);
         const outcome = await engine.execute<'apply'>({ kind: 'apply', sessionId, mode, message, discardOthers });
         const answer = answerOf(await acted(sessionId, args, context, outcome, (done) => describeApply(done)));
-        return 'asked' in outcome ? answer : { ...answer, applied: appliedView(outcome) };
+        if ('asked' in outcome || outcome.outcome === 'nothing-to-apply') return answer;
+        const remove = (id: string): string => `claude_code_session {action: "discard", sessionId: "${id}"}`;
+        return { ...answer, applied: appliedView(outcome, remove) };
       }
       case 'discard':
         return answerOf(await discard(idOf(args), args, context));
