@@ -6,13 +6,16 @@ import { tailOf } from './shortening.ts';
 const MAX_PROBLEMS = 5;
 const TAIL_CHARS = 200;
 
-/** Evidence of what a call did: the answer is only what Claude claims. Without a report, only the problems. */
+/**
+ * Evidence of what a call did: the answer is only what Claude claims. Without a report, only the problems, and why there
+ * is none.
+ */
 export function workOf(
   report: WorkReport | FullWork | undefined,
   problems: readonly Problem[],
   incomplete?: string,
 ): Work | undefined {
-  if (!report && problems.length === 0) return undefined;
+  if (!report && problems.length === 0 && incomplete === undefined) return undefined;
   return {
     ...(report as Work | undefined),
     ...(incomplete !== undefined && { incomplete }),

@@ -259,7 +259,7 @@ export class SessionHost {
     }
   }
 
-  #workServices(): Pick<SessionServices, 'openWorkspace' | 'othersWorked'> {
+  #workServices(): Pick<SessionServices, 'openWorkspace' | 'loadWords' | 'othersWorked'> {
     const { services, registry, rules } = this.#parts;
     const load = services.workspaces;
     if (!load) return {};
@@ -269,6 +269,7 @@ export class SessionHost {
         const directory = options.cwd ?? rules.policy.directories.own ?? '.';
         return { ...words, workspace: await workspaces.openDirectory(id, directory) };
       },
+      loadWords: load,
       othersWorked: (session, root, since) =>
         registry.all.some((other) => other !== session && other.work.overlaps(root, since)),
     };

@@ -17,7 +17,7 @@ import type { OpenRequest, Outcome } from '../requests/requests.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { AdoptableRun, StandingRules } from '../ports.ts';
 import type { Session } from './session.ts';
-import type { OpenedWorkspace } from './session-work.ts';
+import type { OpenedWorkspace, WorkWords } from './session-work.ts';
 import type { State } from '../conversation/state.ts';
 import type { Sums } from '../conversation/totals.ts';
 
@@ -66,6 +66,8 @@ export interface SessionServices {
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   /** Where the session works; without one there is no report of files. */
   openWorkspace?: (session: Session) => Promise<OpenedWorkspace>;
+  /** What a report needs while the workspace is not open. */
+  loadWords?: () => Promise<WorkWords>;
   /** Whether another session worked in this checkout at some time since. */
   othersWorked?: (session: Session, root: string, since: Instant) => boolean;
   onRest(session: Session, rest: RestedTurn): void;

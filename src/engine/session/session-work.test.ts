@@ -129,6 +129,28 @@ describe('the report', () => {
     expect(done).toHaveBeenCalledOnce();
   });
 
+  test('is there even if git has not yet found out where the session works', async () => {
+    const slow = deferred<OpenedWorkspace>();
+    work = new SessionWork({} as Session, {
+      clock,
+      openWorkspace: () => slow.promise,
+      loadWords: async () => ({ workReport, fullWork }),
+      debug: () => undefined,
+    });
+    work.turnBegins();
+    const done = vi.fn();
+    work.turnEnds(FACTS, done);
+    clock.advance(2_000);
+    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce());
+    expect(work.short([])).toMatchObject({
+      filesChanged: 1,
+      insertions: 3,
+      lastCheck: null,
+      incomplete: expect.stringContaining('git took longer than 2 s'),
+    });
+    slow.reject(new Error('no git'));
+  });
+
   test('says that git failed, and falls back to the file tools', async () => {
     evidence.promise.catch(() => undefined);
     evidence = deferred();

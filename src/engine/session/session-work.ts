@@ -16,17 +16,22 @@ import { workOf } from '../conversation/work.ts';
 /** How long an answer waits for the report of its work. */
 const PATIENCE_MS = 2_000;
 
-/** A workspace, and how its evidence is put into words: a module loaded with the first session. */
-export interface OpenedWorkspace {
-  readonly workspace: Workspace;
+/** How evidence is put into words: a module loaded with the first session. */
+export interface WorkWords {
   readonly workReport: (evidence: Evidence, problems: readonly ReportedProblem[]) => WorkReport;
   readonly fullWork: (evidence: Evidence, problems: readonly ReportedProblem[]) => FullWork;
+}
+
+export interface OpenedWorkspace extends WorkWords {
+  readonly workspace: Workspace;
 }
 
 export interface WorkServices {
   readonly clock: Clock;
   /** Missing in an engine without workspaces: nothing is reported about files then. */
   openWorkspace?(session: Session): Promise<OpenedWorkspace>;
+  /** What a report needs while the workspace is not open. */
+  loadWords?(): Promise<WorkWords>;
   /** Whether another session worked in this checkout at some time since. */
   othersWorked?(session: Session, root: string, since: Instant): boolean;
   debug(line: string): void;
@@ -65,6 +70,8 @@ interface Ended {
 
 interface Report {
   readonly evidence: Evidence;
+  /** Undefined if not even that could be loaded. */
+  readonly words: WorkWords | undefined;
   readonly incomplete?: string;
 }
 
@@ -198,7 +205,7 @@ export class SessionWork {
     const phase = this.#phase;
     if (phase.kind === 'none') return phase.work ?? workOf(undefined, problems);
     const report = phase.kind === 'running' ? undefined : phase.report;
-    return workOf(report && this.#opened?.[words](report.evidence, problems), problems, report?.incomplete);
+    return workOf(report?.words?.[words](report.evidence, problems), problems, report?.incomplete);
   }
 
   /** Whether it worked in this checkout since then. */
@@ -233,17 +240,22 @@ export class SessionWork {
       (report) => this.#keepReport(ended, report),
       (error: unknown) => {
         this.#debug(error);
-        this.#fallBack(ended, facts, `git failed (${messageOf(error)})`);
+        return this.#fallBack(ended, facts, `git failed (${messageOf(error)})`);
       },
     );
     if (await settledWithin(this.#services.clock, PATIENCE_MS, kept)) return;
-    this.#fallBack(ended, facts, `git took longer than ${String(PATIENCE_MS / 1000)} s`);
+    await this.#fallBack(ended, facts, `git took longer than ${String(PATIENCE_MS / 1000)} s`);
   }
 
-  #fallBack(ended: Ended, { calls }: TurnFacts, why: string): void {
+  /** Says what is known without git, unless the complete report arrives first. */
+  async #fallBack(ended: Ended, { calls }: TurnFacts, why: string): Promise<void> {
+    const words = this.#opened ?? (await this.#services.loadWords?.().catch((error: unknown) => this.#debug(error)));
+    const phase = this.#phase;
+    if (isOf(ended, phase) && phase.report) return;
     const root = this.#opened?.workspace.root;
     const evidence = { calls, changes: undefined, lastWrite: 0, shared: this.#isShared(ended.turn), root };
-    this.#keepReport(ended, { evidence, incomplete: `${why}: the files are those reported by the file tools` });
+    const incomplete = `${why}: the files are those reported by the file tools`;
+    this.#keepReport(ended, { evidence, words: words ?? undefined, incomplete });
   }
 
   /** A report that arrives after the next turn has started is not that turn's. */
@@ -253,12 +265,12 @@ export class SessionWork {
   }
 
   async #collect(turn: Turn, { calls, all, acted }: TurnFacts): Promise<Report> {
-    const workspace = await this.workspace();
+    const { workspace, ...words } = await this.opened();
     const isFirst = turn.number === 1 && workspace.isResumed !== true;
     // Nothing ran: there is nothing to look for.
     if (!acted) {
       const session = isFirst ? undefined : this.#sums;
-      return { evidence: { calls, changes: [], lastWrite: 0, shared: false, session } };
+      return { evidence: { calls, changes: [], lastWrite: 0, shared: false, session }, words };
     }
     const mark = await turn.mark;
     const since = turn.baseline === 'overtaken' ? (this.#lastMark ?? mark) : mark;
@@ -266,7 +278,7 @@ export class SessionWork {
     this.#lastMark = now;
     this.#sums = session;
     this.#keep(now);
-    return { evidence: { ...evidence, session: isFirst ? undefined : session } };
+    return { evidence: { ...evidence, session: isFirst ? undefined : session }, words };
   }
 
   /** For a server that has to report a turn which this one cannot finish. */
