@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: measures what the product promises and, in the same run, what it is compared with, and writes
- * bench/results.json. Options: --peers (other servers too), --rounds <n>, --only <parts, separated by commas>,
+ * bench/results.json. Options: --peers (other servers too), --before <directory of an earlier build> (what its callers
+ * had to read), --rounds <n>, --only <parts, separated by commas> (writes nothing, or with --keep the rows of these parts),
  * --check (measures nothing and writes nothing; prints the table of the last results), --against <directory of another
  * build> (measures both in turn and prints what each row costs compared with it; writes nothing).
  */
@@ -14,8 +15,8 @@ import { createHome } from '../test/harness/isolated-home.ts';
 import { openHarness, type Harness } from '../test/harness/open-harness.ts';
 import type { Place } from './bench/bare-sdk.ts';
 import type { Peers } from './bench/peers.ts';
-import type { Machine, Peer, Results, Row } from './bench/row.ts';
-import { benchmarkTable, bytesTable, peersTable } from './bench/table.ts';
+import type { CallerServer, Machine, Peer, Results, Row } from './bench/row.ts';
+import { benchmarkTable, bytesTable, callerTable, peersTable } from './bench/table.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -23,6 +24,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '5' },
     only: { type: 'string' },
     check: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+    before: { type: 'string' },
     against: { type: 'string' },
   },
 });
@@ -38,11 +41,12 @@ const machine: Machine = {
 };
 
 /** Parts that can be measured in every build so far. */
-const SHARED_PARTS = ['start', 'sessions', 'prewarm', 'poll', 'events', 'memory', 'listing', 'bytes', 'parallel'];
+const SHARED_PARTS = ['start', 'sessions', 'prewarm', 'poll', 'events', 'memory', 'listing', 'caller', 'parallel'];
 
 const rows: Row[] = [];
 let bytes: Record<string, number> = {};
 let peers: Peer[] | undefined;
+let caller: CallerServer[] | undefined;
 
 /** Each part loads its modules when it runs, so that they do not affect what other parts measure. */
 const parts: Readonly<Record<string, () => Promise<void>>> = {
@@ -78,13 +82,12 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   fleet: async () => add(await (await import('./bench/fleet-rows.ts')).fleetRows()),
   dashboard: async () => add(await (await import('./bench/dashboard-rows.ts')).dashboardRows(rounds)),
   workspace: async () => add(await (await import('./bench/workspace-rows.ts')).workspaceRows(rounds)),
-  bytes: () =>
-    withServer(async (harness) => {
-      const { callerBytes } = await import('./bench/caller-bytes.ts');
-      const read = await callerBytes(harness);
-      add(read.rows);
-      bytes = read.bytes;
-    }),
+  caller: async () => {
+    const { callerFigures } = await import('./bench/caller-rows.ts');
+    const figures = await callerFigures({ before: options.before, withPeers: options.peers });
+    add(figures.rows);
+    ({ bytes, servers: caller } = figures);
+  },
   parallel: () =>
     withServer(async (harness, place) => {
       const { parallelRow } = await import('./bench/session-rows.ts');
@@ -135,6 +138,7 @@ async function measureAll(): Promise<Results> {
     rows,
     bytes,
     ...(peers && { peers }),
+    ...(caller && { caller }),
   };
 }
 
@@ -150,13 +154,31 @@ async function versions(): Promise<Record<string, string>> {
 
 async function report(): Promise<void> {
   const file = path.join(root, 'bench', 'results.json');
-  const results = options.check ? (JSON.parse(await readFile(file, 'utf8')) as Results) : await measureAll();
+  const readLast = async (): Promise<Results> => JSON.parse(await readFile(file, 'utf8')) as Results;
+  const results = options.check ? await readLast() : await measureAll();
   console.log(benchmarkTable(results));
   if (Object.keys(results.bytes).length > 0) console.log(`\n${bytesTable(results)}`);
   if (results.peers) console.log(`\n${peersTable(results.peers)}`);
-  if (wanted || options.check) return;
+  if (results.caller) console.log(`\n${callerTable(results.caller)}`);
+  if ((wanted && !options.keep) || options.check) return;
+  const kept = wanted ? joined(await readLast(), results) : results;
   await mkdir(path.dirname(file), { recursive: true });
-  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
+  await writeFile(file, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+/** The last results with what was measured again; the date and the machine stay those of the complete run. */
+function joined(last: Results, again: Results): Results {
+  const { rows: measured, bytes: read, peers: other, caller: jobs } = again;
+  const isNew = ({ what }: Row): boolean => !last.rows.some((row) => row.what === what);
+  const position = last.rows.findLastIndex(({ what }) => measured.some((row) => row.what === what));
+  const updated = last.rows.map((row) => measured.find(({ what }) => what === row.what) ?? row);
+  return {
+    ...last,
+    rows: updated.toSpliced(position + 1, 0, ...measured.filter(isNew)),
+    ...(Object.keys(read).length > 0 && { bytes: read }),
+    ...(other && { peers: other }),
+    ...(jobs && { caller: jobs }),
+  };
 }
 
 async function reportAgainst(theirs: string): Promise<void> {

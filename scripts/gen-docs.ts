@@ -10,7 +10,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { hubSettingsMarkdownTable, settingsMarkdownTable } from '../src/config/help.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
 import { apiDocument, apiRoutesTable } from './docs/api-part.ts';
-import { benchPart, peersPart } from './docs/bench-part.ts';
+import { benchPart, callerPart, peersPart } from './docs/bench-part.ts';
 import { parametersOf } from './docs/documented-tool.ts';
 import { errorsTable, openCommandsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
@@ -27,6 +27,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
   'open-commands': openCommandsTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
+  caller: () => callerPart(path.join(root, 'bench', 'results.json')),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
   'tools-explicit': () => toolsTable(TOOLSETS.explicit),
   'parameters-claude-code': () => {
@@ -42,6 +43,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/guide.md': () => withParts('docs/guide.md'),
   'docs/api.md': () => withParts('docs/api.md'),
   'docs/rules.md': () => withParts('docs/rules.md'),
+  'docs/performance.md': () => withParts('docs/performance.md'),
   'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
   'server.json': () => withVersion('server.json'),

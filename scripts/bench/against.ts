@@ -14,6 +14,9 @@ const ROUNDS_EACH = 3;
 const COSTS = ['ms', 'lastTenMs', 's', 'kb', 'rssMb', 'bytes', 'calls'];
 const GAINS = ['perSecond'];
 
+/** What parts were called in earlier builds. */
+const FORMER_NAMES: Readonly<Record<string, string>> = { caller: 'bytes' };
+
 /** Runs in the build's own directory, by its own rules. */
 const BUILD =
   "import { buildIfStale as build } from './scripts/build-if-stale.mjs'; await build('dist'); await build('scripts');";
@@ -66,7 +69,7 @@ async function rowsProgram(directory: string): Promise<string> {
         name: 'rows-as-json',
         load: (id: string) =>
           id.endsWith(path.join('scripts', 'bench', 'table.ts'))
-            ? 'export const benchmarkTable = ({ rows }) => JSON.stringify(rows); export const bytesTable = () => ""; export const peersTable = bytesTable;'
+            ? 'export const benchmarkTable = ({ rows }) => JSON.stringify(rows); export const bytesTable = () => ""; export const peersTable = bytesTable; export const callerTable = bytesTable;'
             : null,
       },
     ],
@@ -75,8 +78,12 @@ async function rowsProgram(directory: string): Promise<string> {
 }
 
 async function rowsOf(program: string, part: string): Promise<Row[]> {
-  const args = [program, '--only', part, '--rounds', String(ROUNDS_EACH)];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
+  const run = (name: string): Promise<{ stdout: string }> =>
+    promisify(execFile)(process.execPath, [program, '--only', name, '--rounds', String(ROUNDS_EACH)], {
+      maxBuffer: 2 ** 26,
+    });
+  const formerName = FORMER_NAMES[part];
+  const { stdout } = await (formerName === undefined ? run(part) : run(part).catch(() => run(formerName)));
   return JSON.parse(stdout.split('\n')[0] ?? '[]') as Row[];
 }
 

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
 
 export interface PeerCommand {
   readonly name: string;
@@ -14,18 +15,44 @@ export interface PeerCommand {
   readonly isNative: boolean;
   readonly note: string;
   readonly opening?: { readonly request: object; readonly isLast: true };
+  /** The call that has Claude Code do something, if there is one. */
+  readonly job?: (prompt: string, cwd: string) => { name: string; arguments: Record<string, unknown> };
 }
 
 const PINNED = {
   '@steipete/claude-code-mcp': '1.10.12',
+  '@botanicastudios/claude-code-mcp': '1.10.19',
+  'claude-code-mcp': '0.0.4',
+  'claude-agent-mcp': '1.3.0',
   '@openai/codex': '0.153.0',
   '@agentclientprotocol/claude-agent-acp': '0.99.0',
 } as const;
 
-const ACP_OPENING = {
-  isLast: true,
-  request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
-} as const;
+const ABOUT: Readonly<Record<string, Pick<PeerCommand, 'note' | 'job' | 'opening'>>> = {
+  '@steipete/claude-code-mcp': {
+    note: 'one tool, one process per call',
+    job: (prompt, cwd) => ({ name: 'claude_code', arguments: { prompt, workFolder: cwd } }),
+  },
+  '@botanicastudios/claude-code-mcp': {
+    note: 'one tool, one process per call',
+    job: (prompt) => ({ name: 'claude_code', arguments: { prompt, clearContext: true } }),
+  },
+  'claude-code-mcp': {
+    note: 'another package of that name: one tool, edits accepted',
+    job: (prompt, cwd) => ({ name: 'task', arguments: { task: prompt, cwd } }),
+  },
+  'claude-agent-mcp': {
+    note: 'ten tools, one process per session',
+    job: (prompt, cwd) => ({ name: 'claude_direct_query', arguments: { prompt, cwd } }),
+  },
+  '@agentclientprotocol/claude-agent-acp': {
+    note: 'ACP, not MCP: start to the answer of initialize',
+    opening: {
+      isLast: true,
+      request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+    },
+  },
+};
 
 export interface Peers extends AsyncDisposable {
   readonly commands: readonly PeerCommand[];
@@ -81,38 +108,31 @@ async function commandOf(name: string, version: string, directory: string): Prom
     bin: string | Record<string, string>;
   };
   const script = typeof bin === 'string' ? bin : (Object.values(bin)[0] ?? '');
-  const isAcp = name.endsWith('acp');
   return {
     name: `${name} ${version}`,
     file: process.execPath,
     args: [path.join(own, script)],
     isNative: false,
-    note: isAcp ? 'ACP, not MCP: start to the answer of initialize' : 'one tool, one process per call',
-    ...(isAcp && { opening: ACP_OPENING }),
+    note: '',
+    ...ABOUT[name],
+  };
+}
+
+function claudeServe(): PeerCommand {
+  return {
+    name: 'claude mcp serve',
+    file: bundledClaude(),
+    args: ['mcp', 'serve'],
+    isNative: false,
+    note: 'raw tools, no sessions',
   };
 }
 
 /** The Claude Code bundled with the Agent SDK. */
-function claudeServe(): PeerCommand {
-  const require = createRequire(import.meta.url);
-  const sdk = createRequire(require.resolve('@anthropic-ai/claude-agent-sdk'));
-  const binary = process.platform === 'win32' ? 'claude.exe' : 'claude';
-  const packages = [`${process.platform}-${process.arch}`, `${process.platform}-${process.arch}-musl`];
-  for (const name of packages) {
-    try {
-      const file = sdk.resolve(`@anthropic-ai/claude-agent-sdk-${name}/${binary}`);
-      return {
-        name: 'claude mcp serve',
-        file,
-        args: ['mcp', 'serve'],
-        isNative: false,
-        note: 'raw tools, no sessions',
-      };
-    } catch {
-      // The package of another platform.
-    }
-  }
-  throw new Error('The bundled Claude Code was not found.');
+export function bundledClaude(): string {
+  const bundled = bundledClaudeCode(process.platform, process.arch);
+  if (bundled?.executable === undefined) throw new Error('The bundled Claude Code was not found.');
+  return bundled.executable;
 }
 
 async function findFile(directory: string, name: RegExp): Promise<string> {

@@ -28,6 +28,29 @@ export interface Results {
   readonly bytes: Readonly<Record<string, number>>;
   /** Other servers, measured in the same run. */
   readonly peers?: readonly Peer[];
+  /** The jobs of a caller with this build, the one before and other servers, measured in one run. */
+  readonly caller?: readonly CallerServer[];
+}
+
+/** What one job cost its caller. */
+export interface JobCost {
+  readonly job: string;
+  readonly calls: number;
+  /** What the caller's model has to read. */
+  readonly bytes: number;
+  /** Its caller got Claude's last words. */
+  readonly isDone: boolean;
+}
+
+export interface CallerServer {
+  readonly name: string;
+  readonly jobs: readonly JobCost[];
+  /** How often the caller was asked, in all jobs. */
+  readonly decisions: number;
+  /** How many of the files that the jobs ask for are there, in words. */
+  readonly made: string;
+  /** Whether the download that nobody wants was made. */
+  readonly ranRefused: boolean;
 }
 
 export interface Peer {

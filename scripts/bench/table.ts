@@ -1,4 +1,4 @@
-import type { Peer, Results } from './row.ts';
+import type { CallerServer, Peer, Results } from './row.ts';
 
 /** The results as Markdown, for the README and for the terminal. */
 export function benchmarkTable({ rows, machine, versions, date, rounds }: Results): string {
@@ -34,4 +34,27 @@ export function peersTable(peers: readonly Peer[]): string {
       ),
     )
     .join('\n');
+}
+
+/** One line per server: calls and bytes for each job. */
+export function callerTable(servers: readonly CallerServer[]): string {
+  const { heads, lines } = callerCells(servers);
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(heads), `|${' --- |'.repeat(heads.length)}`, ...lines.map(line)].join('\n');
+}
+
+export function callerCells(servers: readonly CallerServer[]): { heads: string[]; lines: string[][] } {
+  const jobs = servers[0]?.jobs.map(({ job }) => job) ?? [];
+  return {
+    heads: ['calls, bytes', ...jobs, 'decisions of the caller', 'wanted files made', 'refused download made'],
+    lines: servers.map(({ name, jobs: costs, decisions, made, ranRefused }) => [
+      name,
+      ...costs.map(({ calls, bytes, isDone }) =>
+        isDone ? `${String(calls)}, ${bytes.toLocaleString('en-US')}` : 'not done',
+      ),
+      String(decisions),
+      made,
+      ranRefused ? '**yes**' : 'no',
+    ]),
+  };
 }

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import type { Results } from '../bench/row.ts';
+import { callerCells } from '../bench/table.ts';
 import { markdownTable } from './markdown-table.ts';
 
 export function benchPart(file: string): string {
@@ -28,6 +29,14 @@ export function peersPart(file: string): string {
       note,
     ]),
   );
+}
+
+/** What the jobs of a caller cost, with this build, the one before and other servers. */
+export function callerPart(file: string): string {
+  const servers = readResults(file)?.caller;
+  if (!servers) return 'No figures yet: `npm run bench -- --only caller --peers` measures them on your machine.\n';
+  const { heads, lines } = callerCells(servers);
+  return markdownTable(heads, lines);
 }
 
 function readResults(file: string): Results | undefined {
