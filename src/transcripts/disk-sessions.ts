@@ -187,29 +187,31 @@ async function readLastCostUsd(transcript: string, sessionId: string): Promise<n
   return 0;
 }
 
+/** Marks of messages that Claude Code adds by itself, and of those of sub-agents. */
+const UNCOUNTED = ['isSidechain', 'isMeta', 'isCompactSummary', 'isVisibleInTranscriptOnly'];
+
 /**
- * Whether the cost of some answers is in no such entry: their process was killed, or is still running. An entry covers what its own
- * process did, from `startTime` on, and what was recorded before.
+ * How many turns there are, counted as Claude Code reports them: one for each prompt and one for each message that went
+ * back to the model, such as a tool's result. And whether the cost of some answers is in no such entry: their process was
+ * killed, or is still running. An entry covers what its own process did, from `startTime` on, and what was recorded before.
  */
 async function readTally(transcript: string): Promise<TranscriptTally> {
   const lines = createInterface({ input: createReadStream(transcript), crlfDelay: Infinity });
   let unwrittenSince: number | undefined;
   let isIncomplete = false;
-  const turns = new Set<unknown>();
+  let turns = 0;
   for await (const line of lines) {
-    if (!/"type":"(?:assistant|cost-state)"/.test(line)) continue;
+    if (!/"type":"(?:user|assistant|cost-state)"/.test(line)) continue;
     const entry = (parse(line) ?? {}) as Record<string, unknown>;
     if (entry['type'] === 'cost-state') {
       isIncomplete ||= unwrittenSince !== undefined && unwrittenSince < Number(entry['startTime'] ?? 0);
       unwrittenSince = undefined;
     } else if (entry['type'] === 'assistant') {
-      // One message is written in several entries.
-      if (entry['isSidechain'] !== true) turns.add((entry['message'] as { id?: unknown } | undefined)?.id);
       // An answer that a fork took over from its parent is in the parent's total.
       if (entry['forkedFrom'] === undefined) unwrittenSince ??= Date.parse(String(entry['timestamp']));
-    }
+    } else if (entry['type'] === 'user' && !UNCOUNTED.some((mark) => entry[mark] === true)) turns++;
   }
-  return { turns: turns.size, hasUnwrittenCost: isIncomplete || unwrittenSince !== undefined };
+  return { turns, hasUnwrittenCost: isIncomplete || unwrittenSince !== undefined };
 }
 
 function costIn(line: string, sessionId: string): number | undefined {

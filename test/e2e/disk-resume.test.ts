@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, ServerStart } from '../harness/open-harness.ts';
 import { DISK_RESUME } from '../harness/toolsets.ts';
@@ -16,17 +16,26 @@ interface StoredSession {
   readonly sessionId: string;
   readonly resumeToken: string | undefined;
   readonly cwd: string;
+  readonly turns: number;
+}
+
+async function turnsOf(h: Harness, sessionId: string): Promise<number> {
+  if (h.toolset === 'explicit') return (await h.ok('claude_get_status', { sessionId })).turnCount;
+  return (await h.ok('claude_code_check', { action: 'poll', sessionId })).result.sessionTotalTurns;
 }
 
 /** A session in its own directory that exists only on disk, because the server was restarted. */
 async function leaveOnDisk(h: Harness, next?: ServerStart): Promise<StoredSession> {
   const cwd = join(h.project, 'elsewhere');
   mkdirSync(cwd);
-  h.model.on('remember seven').reply(text('I do'));
+  // Two calls in one message: Claude Code counts a turn for each result.
+  const twoCalls = reply().tool('Bash', { command: 'echo 1' }).tool('Bash', { command: 'echo 2' });
+  h.model.on('remember seven').reply(twoCalls, text('I do'));
   const { sessionId, resumeToken }: Json = await h.ok(...h.dialect.start('remember seven', { cwd }));
   await h.finish(sessionId);
+  const turns = await turnsOf(h, sessionId);
   await h.restartServer(next);
-  return { sessionId, resumeToken, cwd };
+  return { sessionId, resumeToken, cwd, turns };
 }
 
 verifies('disk.resumes', { toolsets: ['explicit'] }, async (variant) => {
@@ -84,7 +93,7 @@ verifies(
   },
 );
 
-async function expectResumed(h: Harness, { sessionId, cwd }: StoredSession): Promise<void> {
+async function expectResumed(h: Harness, { sessionId, cwd, turns }: StoredSession): Promise<void> {
   const recall = h.model.on('what was it').reply(tool('Bash', { command: 'pwd' }), text('seven'));
   const resumed = await h.resume(sessionId, 'what was it');
   expect(resumed).toMatchObject({ sessionId, status: 'running' });
@@ -93,6 +102,7 @@ async function expectResumed(h: Harness, { sessionId, cwd }: StoredSession): Pro
   const requests = h.model.requestsFor(recall);
   expect(requests[0]?.userTexts).toEqual(['remember seven', 'what was it']);
   expect(requests[1]?.toolResults[0]?.text).toBe(cwd);
+  expect(await turnsOf(h, sessionId)).toBe(turns + 2);
 }
 
 verifies(['disk.unknown', 'disk.no-directory'], async (variant) => {
