@@ -81,10 +81,15 @@ function withoutPlan(input: Record<string, unknown>, plan: string | undefined): 
 }
 
 /** Claude Code often repeats the command, its description or the path here. */
-function ownTexts({ ask }: RequestRecord, once: boolean): OwnTexts {
+function ownTexts({ ask, cwd }: RequestRecord, once: boolean): OwnTexts {
   const { title, description, decisionReason, blockedPath } = ask;
   const texts = textsIn(ask.input).filter((text) => text !== '');
-  const repeats = (text: string): boolean => texts.some((part) => text.includes(part) || part.includes(text));
+  // A command mostly names a path in the session's directory relative to it, and the directory stands beside it.
+  const isNamed = (text: string): boolean =>
+    cwd !== undefined && texts.some((part) => part.split(/[\s'"]+/).some((word) => `${cwd}/${word}` === text));
+  // It also cuts what it repeats.
+  const repeats = (text: string): boolean =>
+    texts.some((part) => text.includes(part) || part.includes(text.replace(/…$/, ''))) || isNamed(text);
   const shown = Object.entries({ title, description, decisionReason, blockedPath }).filter(
     ([name, text]) =>
       text !== undefined && !(once && repeats(text)) && !(name === 'description' && texts.includes(text)),

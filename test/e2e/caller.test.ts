@@ -161,11 +161,14 @@ verifies('caller.decision-aids', { eras: ['modern'] }, async (variant) => {
 verifies('caller.each-thing-once', { eras: ['modern'] }, async (variant) => {
   const h = await variant.share(SHARED);
   const command = 'touch only-once.txt';
+  // Long enough for Claude Code to cut it where it repeats it.
+  const long = 'curl --silent --show-error --max-time 1 http://127.0.0.1:9/nothing-to-be-had-here';
   h.model
     .on('say it once')
     .reply(
       ask,
       text('I make the file.').tool('Bash', { command }),
+      tool('Bash', { command: long }),
       tool('Bash', { command: 'ls not-there' }),
       text('Nothing more to say.'),
     );
@@ -174,10 +177,12 @@ verifies('caller.each-thing-once', { eras: ['modern'] }, async (variant) => {
   const times = (call: number, words: string): number => JSON.stringify(calls[call]?.answer).split(words).length - 1;
   expect(times(0, QUESTION)).toBe(1);
   expect(times(1, command)).toBe(1);
+  expect(times(1, 'only-once.txt')).toBe(1);
   expect(times(1, 'I make the file.')).toBe(1);
-  expect(times(2, 'Nothing more to say.')).toBe(1);
+  expect(times(2, 'curl --silent')).toBe(1);
+  expect(times(3, 'Nothing more to say.')).toBe(1);
   if (variant.toolset === 'explicit') {
-    for (const event of calls[2]?.answer.toolUseEvents ?? []) expect(event).not.toHaveProperty('error');
+    for (const event of calls[3]?.answer.toolUseEvents ?? []) expect(event).not.toHaveProperty('error');
     return;
   }
   const waiting = calls[1]?.answer;

@@ -19,8 +19,7 @@ test.each([
   'mkdir -p src/parts',
   'cp a *',
   'git add *',
-  'git commit *',
-  'git commit:*',
+  'git add:*',
   'ls -la /etc',
 ])('Bash(%s) runs nothing else and is offered as a rule', (content) => {
   expect(offer([rule(content), mode])).toEqual({ kind: 'rules', rules: [rule(content)] });
@@ -55,6 +54,8 @@ test.each([
   'node script.js',
   './run.sh',
   'git push *',
+  'git commit *',
+  'git commit:*',
   'git -c core.pager=x log',
   'if true; then touch a; fi',
   // What it might suggest one day.

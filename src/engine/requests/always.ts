@@ -16,15 +16,15 @@ export type AlwaysOffer =
 
 /**
  * Programs whose rules are passed on as Claude Code suggests them. Whatever their arguments and input are, they run no
- * other program, interpret nothing as code and use no network; Claude Code checks the paths they write itself. A
- * program that is missing here costs another question at most: a list of dangerous ones would never be complete.
+ * other program, interpret nothing as code and use no network; Claude Code checks the paths they write itself. A program
+ * that is missing here costs another question at most: a list of dangerous ones would never be complete. `git commit` is
+ * missing because it runs the project's hooks, which may be files of the checkout.
  */
 const HARMLESS: ReadonlySet<string> = new Set([
   'cat',
   'cp',
   'echo',
   'git add',
-  'git commit',
   'head',
   'ls',
   'mkdir',
