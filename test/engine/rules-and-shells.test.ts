@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { simpleCommand } from '../../src/engine/rules/standing/words.ts';
 import { RuleSet } from '../../src/engine/rules/standing/rule-set.ts';
-import { OPEN_COMMANDS } from '../../src/engine/rules/standing/prefixes.ts';
+import { OPEN_COMMANDS, type OpenCommand } from '../../src/engine/rules/standing/prefixes.ts';
 import { EXACT, EXACT_RULES, GIT_LOCAL, READING } from './rule-corpus.ts';
 
 /*
@@ -233,3 +233,75 @@ test.skipIf(process.platform === 'win32')('the shells show what a rule would mis
     await rm(join(root, 'app', 'out.txt'));
   }
 });
+
+const SAMPLES = { text: 'x', path: 'a.txt', number: '2', size: '2k', format: '%h', 'ref order': 'refname' } as const;
+/** What programs write or run with, if they take it for an option. */
+const HARMFUL = ['-o', '--output=out', '-delete', '-fprint', '1o', 'o'];
+const PATHS = (process.env['PATH'] ?? '').split(':');
+const FILES = ['a.txt', 'b.txt', 'src', '.', 'HEAD', 'main'];
+
+/** What is on disk, without the index, which git refreshes when it reads. */
+async function everythingIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('index'));
+  const read = files.map(async ({ parentPath, name }) => [
+    join(parentPath, name),
+    await readFile(join(parentPath, name), 'hex'),
+  ]);
+  return [
+    ...entries.map((entry) => join(entry.parentPath, entry.name)),
+    ...(await Promise.all(read)).map(String),
+  ].sort();
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'whatever the table lists, the real programs change no file with it',
+  async ({ skip }) => {
+    if (sandboxed.length === 0) skip('bubblewrap is missing');
+    const app = join(root, 'app');
+    const clean = join(root, 'clean');
+    await mkdir(join(clean, 'src'), { recursive: true });
+    for (const file of ['a.txt', 'b.txt', 'src/c.txt']) await writeFile(join(clean, file), `${file}\nx\nx\n`);
+    const git = (...args: string[]) =>
+      promisify(execFile)('git', ['-c', 'user.name=x', '-c', 'user.email=x@y', ...args], { cwd: clean });
+    await git('init', '--quiet', '--initial-branch', 'main');
+    await git('add', '.');
+    await git('commit', '--quiet', '--message', 'x');
+    for (const program of new Set(OPEN_COMMANDS.map(({ words }) => words[0]!))) {
+      if (!PATHS.some((directory) => existsSync(join(directory, program)))) continue;
+      const allowed = OPEN_COMMANDS.filter(({ words }) => words[0] === program).flatMap(allowedBy);
+      await rm(app, { recursive: true });
+      await cp(clean, app, { recursive: true });
+      const before = await everythingIn(app);
+      const script = join(root, 'real');
+      await writeFile(script, ['exec < /dev/null > /dev/null 2>&1', ...allowed, ''].join('\n'));
+      const [runner, ...args] = [...sandboxed, '/bin/sh', script];
+      await promisify(execFile)(runner, args, {
+        cwd: app,
+        env: { HOME: root, PATH: process.env['PATH'] },
+        timeout: 60_000,
+      }).catch(() => undefined);
+      expect({ allowed, after: await everythingIn(app) }).toEqual({ allowed, after: before });
+    }
+  },
+);
+
+/** Commands made of what an entry of the table lists and of what it does not, as far as a rule allows them. */
+function allowedBy({ words, flags = '', long = [], values = {}, attached = {} }: OpenCommand): string[] {
+  const known = [
+    ...Array.from(flags).map((letter) => `-${letter}`),
+    ...long,
+    ...Object.entries(values).flatMap(([name, kind]) => [name, SAMPLES[kind], `${name}${SAMPLES[kind]}`]),
+    ...Object.entries(attached).map(([name, kind]) => `${name}=${SAMPLES[kind]}`),
+  ];
+  const glued = [...Object.keys(values), '-'].flatMap((name) => HARMFUL.map((piece) => name + piece));
+  const first = ['--', ...HARMFUL, ...glued];
+  const pairs = first.flatMap((word) => ['', ...HARMFUL].map((next) => [word, next, 'b.txt']));
+  const others = fc.sample(fc.array(fc.constantFrom(...known, ...FILES), { minLength: 1, maxLength: 4 }), 5);
+  const quoted = (text: string): string => (/^[\w./=-]+$/.test(text) ? text : `'${text}'`);
+  const allowed = (lists: readonly (readonly string[])[]): string[] =>
+    lists
+      .map((args) => [...words, ...args.filter((word) => word !== '').map(quoted)].join(' '))
+      .filter((command) => isAllowed(command));
+  return [...new Set([...allowed(pairs), ...allowed(others)])];
+}

@@ -5,8 +5,11 @@
  * accept `--outp=x` too, this table does not.
  */
 
-/** `path`: inside the session's directories. `format`: without placeholders that make git run gpg. `text`: anything. */
-type Kind = 'text' | 'path' | 'number' | 'format';
+/**
+ * `path`: inside the session's directories. `size`: a number with a unit. `format`, `ref order`: nothing that makes git run
+ * gpg. `text`: anything.
+ */
+type Kind = 'text' | 'path' | 'number' | 'size' | 'format' | 'ref order';
 
 export interface OpenCommand {
   /** The program and the words that belong to it. */
@@ -20,13 +23,18 @@ export interface OpenCommand {
   readonly attached?: Readonly<Record<string, Kind>>;
   /** `-name` is one option, not five letters. */
   readonly singleDash?: true;
+  /**
+   * Reads its arguments in its own way: `-Io x y` of tree is `-I x -o y`, and `find -- -delete` deletes. So no value is
+   * attached to a letter, and nothing follows `--`.
+   */
+  readonly ownParser?: true;
   /** `-3` is a number of lines or commits. */
   readonly digits?: true;
   /** What the first argument is; all others are paths. */
   readonly first?: 'text' | RegExp;
   /** With one of these options, the first argument is a path too. */
   readonly firstIsPathWith?: readonly string[];
-  /** How many arguments there may be. */
+  /** How many arguments there may be. Options have to come before them: not every system looks for options there. */
   readonly most?: number;
   /** Why it is harmless, and which options are left out on purpose. */
   readonly reason: string;
@@ -86,14 +94,14 @@ export const OPEN_COMMANDS: readonly OpenCommand[] = [
   {
     words: ['head'],
     flags: 'qv',
-    values: { '-n': 'number', '-c': 'number', '--lines': 'number', '--bytes': 'number' },
+    values: { '-n': 'size', '-c': 'size', '--lines': 'size', '--bytes': 'size' },
     digits: true,
     reason: 'Prints the beginning of files.',
   },
   {
     words: ['tail'],
     flags: 'qv',
-    values: { '-n': 'number', '-c': 'number', '--lines': 'number', '--bytes': 'number' },
+    values: { '-n': 'size', '-c': 'size', '--lines': 'size', '--bytes': 'size' },
     digits: true,
     reason: 'Prints the end of files. Left out: -f, which never ends.',
   },
@@ -113,6 +121,7 @@ export const OPEN_COMMANDS: readonly OpenCommand[] = [
   },
   {
     words: ['tree'],
+    ownParser: true,
     flags: 'aCdDfhins',
     values: { '-L': 'number', '-I': 'text', '-P': 'text' },
     reason: 'Lists names. Left out: -o and -R (write), -l (follows links), --fromfile.',
@@ -120,6 +129,7 @@ export const OPEN_COMMANDS: readonly OpenCommand[] = [
   {
     words: ['find'],
     singleDash: true,
+    ownParser: true,
     long: ['-empty', '-print', '-print0', '-not', '-o', '-a', '-or', '-and', '-prune', '-readable', '-executable'],
     values: {
       '-name': 'text',
@@ -349,17 +359,18 @@ export const OPEN_COMMANDS: readonly OpenCommand[] = [
     words: ['git', 'branch', '--list'],
     flags: 'aivr',
     long: ['--all', '--remotes', '--verbose', '--no-color', '--merged', '--no-merged', '--contains'],
-    attached: { '--sort': 'text' },
+    attached: { '--sort': 'ref order' },
     reason:
-      'Lists branches: with --list no name is created. Left out: -d, -D, -m, -f, -u, --edit-description, --format.',
+      'Lists branches: with --list no name is created. Left out: -d, -D, -m, -f, -u, --edit-description, --format, and --sort by what runs gpg.',
   },
   { words: ['git', 'branch', '--show-current'], most: 0, reason: 'Prints the name of the branch.' },
   {
     words: ['git', 'tag', '--list'],
     flags: 'i',
     long: ['--merged', '--no-merged', '--contains', '--points-at'],
-    attached: { '--sort': 'text' },
-    reason: 'Lists tags: with --list no name is created. Left out: -d, -a, -s, -v (runs gpg), --format.',
+    attached: { '--sort': 'ref order' },
+    reason:
+      'Lists tags: with --list no name is created. Left out: -d, -a, -s, -v (runs gpg), --format, and --sort by what runs gpg.',
   },
   { words: ['git', 'remote', '-v'], most: 0, reason: 'Lists remotes. An argument could be a command (update, prune).' },
   { words: ['git', 'stash', 'list'], most: 0, reason: 'Lists stashes.' },
@@ -413,6 +424,7 @@ function readArguments(
   for (let at = 0; at < args.length; at++) {
     const word = args[at] ?? '';
     if (word === '--') {
+      if (entry.ownParser) return undefined;
       operands.push(...args.slice(at + 1));
       break;
     }
@@ -420,7 +432,7 @@ function readArguments(
       operands.push(word);
       continue;
     }
-    const option = readOption(entry, word);
+    const option = entry.most !== undefined && operands.length > 0 ? undefined : readOption(entry, word);
     if (!option) return undefined;
     const { names, value } = option;
     for (const name of names) options.add(name);
@@ -460,14 +472,15 @@ function readOption(entry: OpenCommand, word: string): GivenOption | undefined {
   return readLetters(entry, word);
 }
 
-function readLetters({ flags = '', values = {} }: OpenCommand, word: string): GivenOption | undefined {
+function readLetters({ flags = '', values = {}, ownParser }: OpenCommand, word: string): GivenOption | undefined {
   const names: string[] = [];
   for (let at = 1; at < word.length; at++) {
     const letter = word.charAt(at);
     const name = `-${letter}`;
     names.push(name);
     const kind = own(values, name);
-    if (kind) return { names, value: { kind, ...(at + 1 < word.length && { text: word.slice(at + 1) }) } };
+    if (kind && at + 1 === word.length) return { names, value: { kind } };
+    if (kind) return ownParser ? undefined : { names, value: { kind, text: word.slice(at + 1) } };
     if (!flags.includes(letter)) return undefined;
   }
   return { names };
@@ -480,11 +493,15 @@ function own(kinds: Readonly<Record<string, Kind>>, name: string): Kind | undefi
 function isListedValue(kind: Kind, text: string, isInside: (path: string) => boolean): boolean {
   switch (kind) {
     case 'number':
-      return /^[+-]?\d+[a-zA-Z]{0,2}$/.test(text);
+      return /^[+-]?\d+$/.test(text);
+    case 'size':
+      return /^[+-]?\d+(?:b|[kKMGT]B?)?$/.test(text);
     case 'path':
       return isInside(text);
     case 'format':
       return !/%[ +-]?[G(]/.test(text);
+    case 'ref order':
+      return /^-?(?:(?:version|v):)?(?:refname|objectname|(?:author|committer|tagger|creator)date)$/.test(text);
     case 'text':
       return true;
   }

@@ -111,14 +111,32 @@ export class SessionRules {
   }
 }
 
-/** Where a command begins, after words that do not change which one it is. */
-const COMMAND_START = /(?:^|[;&|(){}\n`])\s*(?:(?:\w+=\S*|then|do|else|if|while|until|!|time|command|builtin)\s+)*/
-  .source;
-const CHANGES_DIRECTORY = new RegExp(
-  `${COMMAND_START}(?:(?:cd|chdir|pushd|popd|eval|source|\\.)(?=[\\s;&|)]|$)|[^\\s;&|(){}]*\\$)`,
-);
+/** What can change the directory of the shell that it runs in. */
+const CHANGES_DIRECTORY =
+  /(?<![\w./-])(?:cd|chdir|pushd|popd|eval|source|trap|mapfile|readarray|compgen|complete|bind|fc|autoload)(?![\w./-])/;
+/** Words before a command that do not change which one it is: reserved words, assignments and redirections. */
+const BEFORE_COMMAND =
+  /^(?:then|do|else|elif|if|while|until|time|command|builtin|exec|noglob|nocorrect|[!{]|-.*|\w+(?:\[.*\])?\+?=.*|\d*[<>].*)$/;
 
-/** Errs on the side of yes: quotes are not parsed, and a command whose name is only known when it runs may be any. */
-function mayChangeDirectory(command: string): boolean {
-  return command.length > MAX_READ_CHARS || CHANGES_DIRECTORY.test(command.replace(/["'\\]/g, ''));
+/**
+ * Errs on the side of yes, in one pass: quotes are not parsed, the names above count wherever they stand, and a command
+ * whose name is only known when it runs may be any. A command that is simple is known.
+ */
+export function mayChangeDirectory(command: string): boolean {
+  if (command.length > MAX_READ_CHARS) return true;
+  if (simpleCommand(command)) return false;
+  const bare = command.replace(/["'\\]/g, '').replaceAll('`', '$(');
+  return CHANGES_DIRECTORY.test(bare) || bare.split(/[;&|()\n]/).some(namesAnyCommand);
 }
+
+function namesAnyCommand(part: string): boolean {
+  const words = part.split(/\s+/).filter((word) => word !== '');
+  const start = words.findIndex((word) => !BEFORE_COMMAND.test(word));
+  // An assignment or a redirection goes on after a blank if it was quoted.
+  const isSure = start >= 0 && !words.slice(0, start).some((word) => /[=<>]/.test(word));
+  return (isSure ? words.slice(start, start + 1) : words).some(
+    (word) => word === '.' || (/[$*?[{]/.test(word) && !PLAIN_WORDS.has(word)),
+  );
+}
+
+const PLAIN_WORDS: ReadonlySet<string> = new Set(['[', '[[', '{']);
