@@ -71,14 +71,24 @@ export const AUDIT_FLAGS = {
   json: { meaning: 'print JSON, one line per entry' },
 } satisfies Flags;
 
-const RULES_FLAGS = {
+const RULE_SCOPE_FLAGS = {
   directory: { value: 'dir', meaning: 'for this directory; without it, for the repository of the current one' },
   everywhere: { meaning: 'for every directory' },
-  principal: { value: 'id', meaning: 'only for sessions of this principal' },
-  note: { value: 'text', meaning: 'why it was made' },
-  expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
-  json: { meaning: 'print JSON' },
 } satisfies Flags;
+
+export const RULES_FLAGS = {
+  list: JSON_FLAG,
+  add: {
+    ...RULE_SCOPE_FLAGS,
+    principal: { value: 'id', meaning: 'only for sessions of this principal' },
+    note: { value: 'text', meaning: 'why it was made' },
+    expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
+  },
+  remove: {},
+  replay: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG },
+  import: RULE_SCOPE_FLAGS,
+  export: {},
+} satisfies Record<string, Flags>;
 
 export const DOCTOR_FLAGS = {
   offline: { meaning: 'make no request to the model; the login is then not verified' },
@@ -249,7 +259,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
       'list [--json]',
       "add allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--principal <id>] [--note <text>] [--expires 30d]",
       'remove <id>',
-      "replay allow|deny|ask '<tool>(<match>)' | <file or pack> [--json]",
+      "replay allow|deny|ask '<tool>(<match>)' | <file or pack> [--directory <dir> | --everywhere] [--json]",
       'import <file or pack> [--directory <dir> | --everywhere]',
       'export',
     ],
@@ -263,7 +273,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
       import: 'take the rules of a file or a pack',
       export: 'print them as a file',
     },
-    flags: RULES_FLAGS,
+    flags: { ...RULES_FLAGS.add, ...RULES_FLAGS.replay },
     settings: ['store', 'stateDir'],
     examples: ["claude-code-mcp rules add allow 'Bash(npm test)'", 'claude-code-mcp rules replay reading'],
   },

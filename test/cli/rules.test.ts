@@ -104,14 +104,19 @@ test.each([
 });
 
 test.each([
-  [['frobnicate'], 'rules takes list'],
+  [[], 'there are list, add'],
+  [['frobnicate'], 'Unknown command rules'],
+  [['lits'], 'did you mean list'],
   [['add', 'allow'], 'a decision and a tool'],
   [['add', 'maybe', 'Bash(npm test)'], 'cannot be written like that'],
   [['add', 'allow', 'Bash(npm test)', '--expires', 'soon'], '--expires takes'],
+  [['add', 'allow', 'Bash(npm test)', '--exires', '30d'], 'did you mean --expires'],
+  [['add', 'allow', 'Bash(npm test)', '--json'], 'has no flag'],
   [['add', 'allow', 'Bash(x)', '--directory', '/a', '--everywhere'], '--directory or --everywhere'],
   [['remove'], 'the id of a rule'],
-  [['list', 'x'], 'takes no arguments'],
+  [['list', 'x'], 'does not take'],
 ])('rules %j is a mistake', async (args, words) => {
-  const { run } = await openScene();
-  expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+  const { run, store } = await openScene();
+  await expect(run(...args)).rejects.toThrow(words);
+  expect(await store.rules()).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { openAudit } from '../../audit/audit-log.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
+import { SettingsError } from '../../config/settings-error.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
 import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
@@ -15,17 +15,10 @@ import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
+import { RULES_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
+import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
 import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
-
-const USAGE = `Usage: claude-code-mcp rules list [--json]
-       claude-code-mcp rules add allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--principal <id>] [--note <text>] [--expires 30d]
-       claude-code-mcp rules remove <id>
-       claude-code-mcp rules replay allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--json]
-       claude-code-mcp rules replay <file or pack> [--json]
-       claude-code-mcp rules import <file or pack> [--directory <dir> | --everywhere]
-       claude-code-mcp rules export
-Packs: ${PACKS.map(({ name }) => name).join(', ')}. Without --directory a rule is for the repository of this directory.`;
 
 const DAY_MS = 86_400_000;
 const SHOWN_REQUESTS = 10;
@@ -42,32 +35,29 @@ export interface RulesCommandContext {
   readonly record: (what: string, details: Record<string, string>) => void;
 }
 
-interface Flags {
-  readonly json: boolean;
-  readonly everywhere: boolean;
-  readonly directory?: string | undefined;
-  readonly principal?: string | undefined;
-  readonly note?: string | undefined;
-  readonly expires?: string | undefined;
+/** What the flags of every action have in common; each action is parsed with its own. */
+interface GivenFlags {
+  readonly json?: true;
+  readonly everywhere?: true;
+  readonly directory?: string;
+  readonly principal?: string;
+  readonly note?: string;
+  readonly expires?: string;
 }
-
-/** A mistake in the command line. */
-class Mistake extends Error {}
 
 /** The `rules` command. Returns the exit code. */
 export async function runRules(rest: readonly string[], context: RulesCommandContext): Promise<number> {
   const { writeError, openStore: open } = context;
+  const [name = '', ...args] = rest;
+  const action = requireWord('rules', name, RULE_ACTIONS);
+  const { given: flags, words } = parseFlags('rules', RULES_FLAGS[action], args);
   let store: Store | undefined;
   try {
-    const { action, words, flags } = parse(rest);
     if (CHANGES.has(action)) checkPerson(context);
     store = await open();
     return await ACTIONS[action](words, flags, { ...context, store, rules: new RuleManager(store, context.now) });
   } catch (error) {
-    if (error instanceof Mistake) {
-      writeError(printableLines(`${error.message}\n${USAGE}\n`));
-      return 2;
-    }
+    if (error instanceof SettingsError) throw error;
     writeError(printableLines(`claude-code-mcp: ${messageOf(error)}\n`));
     return 1;
   } finally {
@@ -80,13 +70,13 @@ interface OpenContext extends RulesCommandContext {
   readonly rules: RuleManager;
 }
 
-type Action = (words: readonly string[], flags: Flags, context: OpenContext) => Promise<number>;
+type Action = (words: readonly string[], flags: GivenFlags, context: OpenContext) => Promise<number>;
 
 /** Whoever sits at an interactive terminal outside any session is the person that the hub runs for. */
 const AUTHOR = { id: PERSON, role: 'admin' } as const;
 
 const list: Action = async (words, { json }, { rules, terminal, now }) => {
-  if (words.length > 0) throw new Mistake('rules list takes no arguments.');
+  refuseWords('rules list', words);
   const all = await rules.list();
   if (json) terminal.write(`${JSON.stringify(all.map(asJson), null, 2)}\n`);
   else if (all.length === 0) terminal.write('There are no rules.\n');
@@ -102,7 +92,7 @@ const add: Action = async (words, flags, context) => {
 
 const remove: Action = async (words, _flags, { rules, terminal, record }) => {
   const [id, ...others] = words;
-  if (id === undefined || others.length > 0) throw new Mistake('rules remove takes the id of a rule.');
+  if (id === undefined || others.length > 0) throw new SettingsError('rules remove takes the id of a rule.');
   const rule = await rules.remove(id, AUTHOR);
   record(`rule removed: ${id}`, {});
   terminal.write(`Removed: ${ruleText(rule)}\n`);
@@ -121,7 +111,7 @@ const importRules: Action = async (words, flags, context) =>
   make(await fromFile(words, flags, context), 'rule imported', context);
 
 const exportRules: Action = async (words, _flags, { rules, terminal }) => {
-  if (words.length > 0) throw new Mistake('rules export takes no arguments.');
+  refuseWords('rules export', words);
   const all = (await rules.list()).map((rule) => {
     const { id: _id, createdBy: _by, createdAt: _at, enabled: _on, uses: _uses, lastUsedAt: _last, ...fields } = rule;
     const { expiresAt, ...others } = fields;
@@ -132,9 +122,10 @@ const exportRules: Action = async (words, _flags, { rules, terminal }) => {
 };
 
 const ACTIONS = { list, add, remove, replay, import: importRules, export: exportRules } satisfies Record<
-  string,
+  keyof typeof RULES_FLAGS,
   Action
 >;
+const RULE_ACTIONS = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[];
 const CHANGES: ReadonlySet<string> = new Set(['add', 'remove', 'import']);
 
 function checkPerson({ refusal, terminal }: RulesCommandContext): void {
@@ -180,10 +171,10 @@ function replayText({ considered, matched, allowed, denied, requests }: Replay):
   return `${lines.join('\n')}\n`;
 }
 
-function given(words: readonly string[], flags: Flags, context: Pick<RulesCommandContext, 'cwd'>): RuleFields {
+function given(words: readonly string[], flags: GivenFlags, context: Pick<RulesCommandContext, 'cwd'>): RuleFields {
   const [decision, text, ...others] = words;
   if (decision === undefined || text === undefined || others.length > 0)
-    throw new Mistake("A rule is a decision and a tool: allow 'Bash(npm test)'.");
+    throw new SettingsError("A rule is a decision and a tool: allow 'Bash(npm test)'.");
   const { principal, note } = flags;
   const parsed = ruleFields.safeParse({
     decision,
@@ -193,7 +184,7 @@ function given(words: readonly string[], flags: Flags, context: Pick<RulesComman
     ...(note !== undefined && { note }),
   });
   if (!parsed.success)
-    throw new Mistake(`A rule cannot be written like that: ${parsed.error.issues[0]?.message ?? ''}`);
+    throw new SettingsError(`A rule cannot be written like that: ${parsed.error.issues[0]?.message ?? ''}`);
   return parsed.data;
 }
 
@@ -204,11 +195,11 @@ function splitRule(text: string): { tool: string; match?: string } {
 
 async function fromFile(
   words: readonly string[],
-  flags: Flags,
+  flags: GivenFlags,
   context: Pick<RulesCommandContext, 'cwd'>,
 ): Promise<NewRule[]> {
   const [name, ...others] = words;
-  if (name === undefined || others.length > 0) throw new Mistake('Give one file or pack.');
+  if (name === undefined || others.length > 0) throw new SettingsError('Give one file or pack.');
   const pack = PACKS.find((one) => one.name === name);
   const parsed = ruleFile.safeParse(pack ?? JSON.parse(await readFile(name, 'utf8')));
   if (!parsed.success) throw new DomainError('INVALID_ARGUMENT', `${name} is not a file of rules.`);
@@ -223,18 +214,18 @@ async function fromFile(
 }
 
 function scopeGiven(
-  { directory, everywhere }: Flags,
+  { directory, everywhere }: GivenFlags,
   { cwd }: Pick<RulesCommandContext, 'cwd'>,
 ): Pick<RuleFields, 'directory'> {
-  if (everywhere && directory !== undefined) throw new Mistake('Give --directory or --everywhere.');
+  if (everywhere && directory !== undefined) throw new SettingsError('Give --directory or --everywhere.');
   if (everywhere) return {};
   return { directory: directory ?? scopeOf(cwd).repository };
 }
 
-function expiry({ expires }: Flags, { now }: Pick<RulesCommandContext, 'now'>): number | undefined {
+function expiry({ expires }: GivenFlags, { now }: Pick<RulesCommandContext, 'now'>): number | undefined {
   if (expires === undefined) return undefined;
   const lifetime = parseDuration(expires);
-  if (lifetime === undefined) throw new Mistake('--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.');
+  if (lifetime === undefined) throw new SettingsError('--expires takes a number and a unit: 90m, 12h, 30d, 4w or 1y.');
   return now() + lifetime;
 }
 
@@ -268,28 +259,6 @@ function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Re
 
 function day(ms: number): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
-}
-
-function parse(rest: readonly string[]): { action: keyof typeof ACTIONS; words: string[]; flags: Flags } {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...rest],
-      allowPositionals: true,
-      options: {
-        json: { type: 'boolean', default: false },
-        everywhere: { type: 'boolean', default: false },
-        directory: { type: 'string' },
-        principal: { type: 'string' },
-        note: { type: 'string' },
-        expires: { type: 'string' },
-      },
-    });
-    const [action = '', ...words] = positionals;
-    if (!Object.hasOwn(ACTIONS, action)) throw new Mistake('rules takes list, add, remove, replay, import or export.');
-    return { action: action as keyof typeof ACTIONS, words, flags: values };
-  } catch (error) {
-    throw error instanceof Mistake ? error : new Mistake(messageOf(error));
-  }
 }
 
 /** The command on this machine: the store of the state directory, or the one that `--store` names. */
