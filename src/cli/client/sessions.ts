@@ -2,7 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { barred, visibleLine, visibleText } from '../../mcp/forms/form.ts';
-import type { ApiEvent, ApiSession, ApiSessionDetail, EventsPage, SessionsPage } from '../../schema/api.ts';
+import type {
+  ApiEvent,
+  ApiSession,
+  ApiSessionDetail,
+  EventsPage,
+  SessionsPage,
+  StreamMessages,
+} from '../../schema/api.ts';
 import { STATES_AT_REST } from '../../schema/enums.ts';
 import { counted } from '../../text/columns.ts';
 import type { Paint } from '../terminal/terminal.ts';
@@ -11,7 +18,7 @@ import { putToPerson } from './answering.ts';
 import { shortAge, shortIds, theOneWith, type ClientContext } from './client.ts';
 import { ApiFailure, HubUnreachable } from './hub-api.ts';
 import { openRequests } from './inbox.ts';
-import { eventLines, indented } from './show-events.ts';
+import { eventLines, indented, UnfinishedText } from './show-events.ts';
 import { heading } from './show-request.ts';
 
 const PAGE = 200;
@@ -142,6 +149,7 @@ class Following {
   readonly #client: ClientContext;
   readonly #untilRest: boolean;
   readonly #screen: Screen;
+  readonly #unfinished: UnfinishedText;
   /** Requests that were put to the person here. */
   readonly #asked = new Set<string>();
   /** The last event that was shown; undefined before the first look. */
@@ -152,6 +160,7 @@ class Following {
     this.#client = client;
     this.#untilRest = untilRest;
     this.#screen = new Screen(client.terminal);
+    this.#unfinished = new UnfinishedText(client.terminal.paint);
   }
 
   /** Until the session has ended or the person has had enough. */
@@ -166,6 +175,7 @@ class Following {
           await this.#catchUp();
           if (!(await this.#ask()) || (await this.#isOver(await this.#read()))) return 0;
         } else if (name === 'event') this.#show(data);
+        else if (name === 'writing') this.#write(data);
         else if (name === 'session' && (await this.#isOver(data))) return 0;
         else if (name === 'request' && data.status === 'open' && !(await this.#ask())) return 0;
         else if (name === 'removed') return 0;
@@ -203,7 +213,16 @@ class Following {
     this.#shown = event.id;
     const { json, terminal } = this.#client;
     if (json) terminal.write(`${JSON.stringify(event)}\n`);
-    else for (const line of eventLines(event, terminal.paint)) this.#screen.line(line);
+    else for (const line of this.#unfinished.rest(event, eventLines(event, terminal.paint))) this.#screen.line(line);
+  }
+
+  /** At a terminal, text is shown as it is written; elsewhere, when it is complete. */
+  #write(writing: StreamMessages['writing']): void {
+    const { json, terminal } = this.#client;
+    if (json || !terminal.isLive) return;
+    for (const line of this.#unfinished.write(writing)) this.#screen.line(line);
+    const line = this.#unfinished.lastLine(Math.max(10, terminal.columns - 6));
+    if (line !== '') this.#screen.now(line);
   }
 
   async #isOver({ state, activity, status }: ApiSession): Promise<boolean> {

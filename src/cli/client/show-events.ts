@@ -1,6 +1,6 @@
 import { oneLine, summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import { visibleLine, visibleText } from '../../mcp/forms/form.ts';
-import type { ApiEvent } from '../../schema/api.ts';
+import type { ApiEvent, StreamMessages } from '../../schema/api.ts';
 import type { AgentResult, EventBody, MessageBlock } from '../../schema/events.ts';
 import { counted } from '../../text/columns.ts';
 import type { Paint } from '../terminal/terminal.ts';
@@ -89,6 +89,61 @@ function resultLines(result: AgentResult, paint: Paint): string[] {
   if (interrupted) return ['', `${paint.yellow('■')} interrupted (${facts})`];
   if (!isError) return ['', `${paint.green('■')} done (${facts})`];
   return ['', `${paint.red('■')} failed: ${oneLine(text === '' ? (errorSubtype ?? '') : text, LINE_CHARS)} (${facts})`];
+}
+
+/**
+ * The text that Claude is writing: its lines are shown as they are completed, and not again when the whole text arrives.
+ */
+export class UnfinishedText {
+  readonly #mark: string;
+  #text = '';
+  /** How many of its lines were shown. */
+  #shown = 0;
+
+  constructor(paint: Paint) {
+    this.#mark = paint.cyan('●');
+  }
+
+  /** Takes what was added, and returns the lines that are complete now. */
+  write({ at, text }: StreamMessages['writing']): string[] {
+    // The next text has begun before the last one arrived: that one is shown first, and this one when it is complete.
+    if (at !== this.#text.length && (at !== 0 || this.#shown > 0)) return [];
+    this.#text = this.#text.slice(0, at) + text;
+    return this.#unseen(indented(this.#mark, this.#text).slice(0, -1));
+  }
+
+  /** The end of the line that is being written. */
+  lastLine(room: number): string {
+    const line = visibleLine(this.#text.trimEnd().split('\n').at(-1) ?? '');
+    return line.length > room ? `…${line.slice(1 - room)}` : line;
+  }
+
+  /** What is still to be shown of the lines of an event. */
+  rest(event: ApiEvent, lines: readonly string[]): readonly string[] {
+    const { data } = event;
+    if (data.kind === 'message' && !isOwnText(data)) return lines;
+    const known = indented(this.#mark, this.#text).slice(0, this.#shown);
+    const isSame = data.kind === 'message' && known.every((line, at) => lines[at] === line);
+    const rest = isSame ? lines.slice(this.#shown) : [...this.#interrupted(data), ...lines];
+    this.#text = '';
+    this.#shown = 0;
+    return rest;
+  }
+
+  /** A text that ends with its turn has no message of its own. */
+  #interrupted({ kind }: EventBody): string[] {
+    return kind === 'result' && this.#text.trim() !== '' ? this.#unseen(indented(this.#mark, this.#text)) : [];
+  }
+
+  #unseen(lines: readonly string[]): string[] {
+    const unseen = lines.slice(this.#shown);
+    this.#shown = Math.max(this.#shown, lines.length);
+    return unseen;
+  }
+}
+
+function isOwnText({ role, parentToolUseId, blocks }: Extract<EventBody, { kind: 'message' }>): boolean {
+  return role !== 'user' && parentToolUseId === undefined && blocks.some(({ kind }) => kind === 'text');
 }
 
 /** A text with its first line behind a mark and the others below it, so that none can pass for a mark. */

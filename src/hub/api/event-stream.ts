@@ -99,12 +99,13 @@ export async function streamFeed(source: StreamSource, request: StreamRequest, s
 }
 
 /** Looks a few times a second at what is being written, and sends what was added. Returns how to stop that. */
-function sendWriting(source: StreamSource, { view, eventsOf }: StreamRequest, stream: EventStream): () => void {
-  if (eventsOf === undefined) return () => undefined;
+function sendWriting(source: StreamSource, request: StreamRequest, stream: EventStream): () => void {
+  const { view, events, session, eventsOf: sessionId = session } = request;
+  if (!events || sessionId === undefined) return () => undefined;
   const look = source.writing(view.principal);
   let sent: Writing | undefined;
   const timer = setInterval(() => {
-    const now = look(eventsOf);
+    const now = look(sessionId);
     const isSameTurn = now && sent && now.workedMs >= sent.workedMs;
     const added =
       now && isSameTurn && sent && now.text.startsWith(sent.text) ? now.text.slice(sent.text.length) : undefined;
@@ -113,7 +114,7 @@ function sendWriting(source: StreamSource, { view, eventsOf }: StreamRequest, st
     if (isNews) {
       const { text, workedMs, quietMs } = now;
       const at = added === undefined ? 0 : text.length - added.length;
-      const data = { sessionId: eventsOf, at, text: added ?? text, workedMs, quietMs };
+      const data = { sessionId, at, text: added ?? text, workedMs, quietMs };
       void stream.send(frameOf({ event: 'writing' satisfies keyof StreamMessages, data }));
     }
     sent = now;

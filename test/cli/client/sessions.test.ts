@@ -63,6 +63,27 @@ it.runIf(HAS_TERMINALS)('a session is started, answered, watched and continued a
   expect(await following.exited).toBe(130);
 });
 
+it.runIf(HAS_TERMINALS)('text is shown as it is written, once; in a pipe when it is complete', async () => {
+  const h = shared();
+  const lines = [
+    'First \u001b[2Jline.',
+    '',
+    'A second line that is long enough to be written in several pieces.',
+    'The end.',
+  ];
+  h.model.on('tell a story').reply(text(lines.join('\n')).chunks(12, 250));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'tell a story' });
+  const env = h.environment();
+  const following = await PseudoTerminal.run(['follow', sessionId, '--until-rest'], { env, cwd: h.project });
+  await following.shows('●\u001b[39m First \\u001b[2Jline.');
+  expect(following.output).not.toContain('The end.');
+  expect(await following.exited).toBe(0);
+  for (const line of ['First \\u001b[2Jline.\r\n', 'in several pieces.\r\n', '  The end.\r\n'])
+    expect(following.output.split(line)).toHaveLength(2);
+  const piped = await run(['follow', sessionId, '--until-rest']);
+  expect(piped.stdout).toContain(`● First \\u001b[2Jline.\n  \n  ${lines[2]!}\n  The end.\n\n■ done`);
+});
+
 it('a script without a terminal reads; it starts and sends with a token', async () => {
   const h = shared();
   h.model.on('asked by a script').reply(text('done by script'));
