@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
@@ -6,6 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { asks, COLOUR } from './asked-of-people.ts';
 import { check, pollAll, respond, start } from './steps.ts';
 
 /** An MCP server with one tool. */
@@ -183,6 +184,7 @@ test.each([
   ],
   ['missing', () => undefined, 'cannot be read'],
   ['not JSON', (h: Harness) => writeFileSync(join(h.home, 'rules.json'), 'x', { mode: 0o600 }), 'not a file of rules'],
+  ['of rules on plans', (h: Harness) => writeRules(h, { decision: 'deny', tool: 'ExitPlanMode' }), 'put to a person'],
   ['of rules that are too wide', (h: Harness) => writeRules(h, { match: 'npm *' }), 'rule 1'],
 ])('the server does not start with a file that is %s', async (_what, make, words) => {
   const h = await startHarness({
@@ -199,4 +201,57 @@ test('no session works where the file of rules is', async () => {
   const h = shared();
   const refused = await h.fails('claude_code', { prompt: 'x', cwd: h.home }, 'PERMISSION_DENIED');
   expect(refused).toContain('keeps its own files there');
+});
+
+test('a rule for a repository holds in its worktrees, and does not lead from there into the checkout', async () => {
+  const h = shared();
+  const { sessionId, outcomes } = await decided(
+    h,
+    'work in a worktree',
+    { advanced: { workspace: { type: 'worktree' } } },
+    bash('make ok'),
+    tool('Write', { file_path: join(h.project, 'from-worktree.txt'), content: 'x' }),
+  );
+  expect(outcomes).toMatchObject([{ source: 'rule' }, { source: 'caller', decision: 'deny' }]);
+  await h.ok('claude_code_session', { action: 'discard', sessionId });
+});
+
+test('plans and questions are put to a person, whatever rules there are', async () => {
+  const h = shared();
+  const { outcomes } = await decided(
+    h,
+    'plan it',
+    { permissionMode: 'plan', allowedTools: ['AskUserQuestion'] },
+    asks(COLOUR),
+    tool('ExitPlanMode', {}),
+  );
+  expect(outcomes).toMatchObject([
+    { toolName: 'AskUserQuestion', source: 'caller' },
+    { toolName: 'ExitPlanMode', source: 'caller' },
+  ]);
+});
+
+test('file tools do not write the file of rules, whatever was allowed in advance and whatever leads there', async () => {
+  const h = shared();
+  const file = join(h.home, 'rules.json');
+  symlinkSync(file, join(h.project, 'link.json'));
+  symlinkSync(h.home, join(h.project, 'link'));
+  const before = readFileSync(file, 'utf8');
+  const allowed = {
+    allowedTools: ['Read', 'Write', 'Edit', `Edit(/${file})`, `Edit(/${h.home}/**)`],
+    permissionMode: 'acceptEdits',
+  };
+  const attempts = [file, join(h.project, 'link.json'), join(h.project, 'link', 'rules.json')];
+  const { result } = await decided(
+    h,
+    'change the rules',
+    allowed,
+    tool('Edit', { file_path: file, old_string: '"make ok"', new_string: '"make anything"' }),
+    ...attempts.flatMap((file_path) => [
+      tool('Read', { file_path }),
+      tool('Write', { file_path, content: '{"rules":[]}' }),
+    ]),
+  );
+  expect(result.permissionDenials).toHaveLength(4);
+  expect(readFileSync(file, 'utf8')).toBe(before);
 });

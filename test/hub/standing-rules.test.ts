@@ -138,6 +138,27 @@ test('a rule that denies or asks also holds in a process that runs already', asy
   await eventually(async () => (await run('list it again')).result?.work.commandsRun === 1, { what: 'it runs again' });
 });
 
+test('a rule for one principal, or for a directory that only begins alike, answers nobody else', async () => {
+  const h = shared();
+  const narrow = [
+    { principal: `token:${tokens['caller']!.id}`, directory: h.project },
+    { principal: 'loc\u0430l' },
+    { principal: 'local:x' },
+    { directory: `${h.project}-2` },
+    { directory: join(h.project, 'docs') },
+    { directory: join(h.project, '..', 'elsewhere') },
+  ];
+  const made = await Promise.all(
+    narrow.map((fields) => call('admin', 'POST', '/rules', { decision: 'allow', tool: 'Bash(make mine)', ...fields })),
+  );
+  expect(made.map(({ status }) => status)).toEqual(narrow.map(() => 201));
+  const { sessionId, status, actions } = await turn('run mine', bash('make mine'));
+  expect(status).toBe('waiting_permission');
+  await call('approver', 'POST', `/requests/${actions[0].requestId}/answer`, { decision: 'deny' });
+  await h.finish(sessionId);
+  for (const { json } of made) await call('admin', 'DELETE', `/rules/${json.rule.id}`);
+});
+
 test('only people make rules, each within their role', async () => {
   const h = shared();
   const rule = { decision: 'allow', tool: 'Bash', match: 'make ok' };
@@ -148,6 +169,18 @@ test('only people make rules, each within their role', async () => {
   expect(await post('approver', { ...rule, directory: h.home })).toBe(403);
   expect(await post('approver', { ...rule, match: 'make *', directory: h.project })).toBe(400);
   expect(await post('approver', { ...rule, createdBy: 'person', directory: h.project })).toBe(400);
+  // Names that only look like those of a tool or a command.
+  for (const [tool, match] of [
+    ['B\u0430sh', 'make ok'],
+    ['Bash ', 'make ok'],
+    ['bash', 'make ok'],
+    ['Bash', 'make\u00a0ok'],
+    ['Bash', 'm\u0430ke ok'],
+    ['Bash', 'make ok\u200b'],
+    ['mcp__*', undefined],
+    ['ExitPlanMode', undefined],
+  ])
+    expect([tool, match, await post('admin', { ...rule, tool, match })]).toEqual([tool, match, 400]);
   expect((await call('caller', 'GET', '/rules')).status).toBe(403);
   const { json } = await call('admin', 'POST', '/rules', rule);
   for (const role of ['viewer', 'caller', 'approver']) {

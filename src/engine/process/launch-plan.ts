@@ -6,7 +6,7 @@ import type { SpareTemplate } from '../../driver/spare-agent.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
-import type { Directories } from '../rules/directories.ts';
+import { realPath, type Directories } from '../rules/directories.ts';
 import { checkSandboxPackages } from '../rules/imposed-sandbox.ts';
 import { imposeRules, type LaunchPlace } from '../rules/imposed-rules.ts';
 import { placeOf } from '../rules/standing/place.ts';
@@ -60,7 +60,8 @@ export class LaunchPlanner {
     const place = placeOf(owner, [directory, ...additionalDirectories]);
     const { deny, ask } = standingRules.inForce.imposed(place, clock.wallTime());
     const { rules: file } = this.#settings;
-    return { deny: file === undefined ? deny : [...deny, `Edit(/${file})`], ask };
+    const files = file === undefined ? [] : new Set([file, realPath(file)]);
+    return { deny: [...deny, ...[...files].map((one) => `Edit(/${one})`)], ask };
   }
 
   /** Throws if the sandbox that the operator requires is not available. */

@@ -33,7 +33,7 @@ export interface RuleVerdict {
 }
 
 /** Asked of a person, whatever the rules say: what Claude plans and wants to know. */
-const NEVER_DECIDED: ReadonlySet<string> = new Set(['ExitPlanMode', 'AskUserQuestion']);
+export const NEVER_DECIDED: ReadonlySet<string> = new Set(['ExitPlanMode', 'AskUserQuestion']);
 
 /**
  * A set of standing rules, indexed so that ten thousand of them decide a call in well under a millisecond. Pure: the same
@@ -236,7 +236,9 @@ class Restrictions {
   }
 
   imposed(place: RulePlace, now: number): string[] {
-    const rules = this.#rules.filter((rule) => isCurrent(rule, place, now) && touches(rule, place));
+    const rules = this.#rules.filter(
+      (rule) => !NEVER_DECIDED.has(rule.tool) && isCurrent(rule, place, now) && touches(rule, place),
+    );
     return [...new Set(rules.flatMap((rule) => imposedRules(rule, place)))];
   }
 }

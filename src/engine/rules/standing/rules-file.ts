@@ -5,7 +5,7 @@ import { messageOf } from '../../../errors/errors.ts';
 import { ruleFile, type RuleFile, type StandingRule } from '../../../schema/standing-rules.ts';
 import type { StandingRules } from '../../ports.ts';
 import { allowedCalls } from './allowed-calls.ts';
-import { RuleSet } from './rule-set.ts';
+import { NEVER_DECIDED, RuleSet } from './rule-set.ts';
 
 const OTHERS = 0o077;
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -64,6 +64,7 @@ function readPrivately(file: string): RuleFile {
 /** Why a rule cannot be made. */
 export function ruleProblem(rule: RuleFile['rules'][number]): string | undefined {
   if (rule.directory !== undefined && !path.isAbsolute(rule.directory)) return 'directory must be an absolute path';
+  if (NEVER_DECIDED.has(rule.tool)) return 'plans and questions are always put to a person';
   const calls = rule.decision === 'allow' ? allowedCalls(rule) : undefined;
   return calls && 'problem' in calls ? calls.problem : undefined;
 }
