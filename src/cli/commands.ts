@@ -17,6 +17,9 @@ interface CommandHelp {
 }
 
 const JSON_FLAG = { json: { meaning: 'print JSON' } } satisfies Flags;
+const URL_FLAG = {
+  url: { value: 'url', meaning: 'the hub of another machine; needs a token in CLAUDE_CODE_MCP_TOKEN' },
+} satisfies Flags;
 const YES = { short: 'y' } as const;
 
 export const HUB_ACTIONS = {
@@ -77,17 +80,18 @@ const RULE_SCOPE_FLAGS = {
 } satisfies Flags;
 
 export const RULES_FLAGS = {
-  list: JSON_FLAG,
+  list: { ...JSON_FLAG, ...URL_FLAG },
   add: {
     ...RULE_SCOPE_FLAGS,
+    ...URL_FLAG,
     principal: { value: 'id', meaning: 'only for sessions of this principal' },
     note: { value: 'text', meaning: 'why it was made' },
     expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
   },
-  remove: {},
-  replay: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG },
-  import: RULE_SCOPE_FLAGS,
-  export: {},
+  remove: URL_FLAG,
+  replay: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG, ...URL_FLAG },
+  import: { ...RULE_SCOPE_FLAGS, ...URL_FLAG },
+  export: URL_FLAG,
 } satisfies Record<string, Flags>;
 
 export const DOCTOR_FLAGS = {
@@ -125,10 +129,7 @@ const HUB_FLAGS = {
   ...HUB_ACTIONS.open.flags,
 } satisfies Flags;
 
-const CLIENT_FLAGS = {
-  json: { meaning: 'print JSON' },
-  url: { value: 'url', meaning: 'the hub of another machine; needs a token in CLAUDE_CODE_MCP_TOKEN' },
-} satisfies Flags;
+const CLIENT_FLAGS = { ...JSON_FLAG, ...URL_FLAG } satisfies Flags;
 const FOLLOW = { follow: { meaning: 'show what it does until it is at rest' } } satisfies Flags;
 
 /** The flags of the commands that use a running hub. */
@@ -264,7 +265,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
       'export',
     ],
     about:
-      'Standing rules of the hub, which answer what people would be asked again and again. Only a person at a terminal outside any session can change them. Packs: reading, git-local.',
+      'Standing rules of the hub, which answer what people would be asked again and again. Only a person can change them: at an interactive terminal outside any session, or with a token in CLAUDE_CODE_MCP_TOKEN. Packs: reading, git-local.',
     actions: {
       list: 'list them',
       add: 'make one, after its replay was shown',

@@ -92,7 +92,13 @@ async function dispatch(source: CommandSource): Promise<number> {
     case 'rules': {
       const settings = loadSettings(source, {}, 'hub');
       const { runRulesHere } = await import('./rules/run-rules.ts');
-      return runRulesHere(rest, settings);
+      const inherited = inheritedEnvironment(source, settings);
+      return runRulesHere(rest, settings, {
+        ...source,
+        inherited,
+        version,
+        stderr: (text) => process.stderr.write(text),
+      });
     }
     case 'worktrees': {
       const { worktreesDir } = loadSettings(source);

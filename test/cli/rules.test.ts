@@ -31,6 +31,7 @@ async function openScene(more: Partial<RulesCommandContext> = {}, answer = 'y'):
       } as RulesCommandContext['terminal'];
       const code = await runRules(args, {
         openStore: async () => ({ ...store, close: async () => undefined }),
+        openHub: () => undefined,
         refusal: undefined,
         writeError: (text) => void (err += text),
         cwd: directory,

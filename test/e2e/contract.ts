@@ -1,7 +1,7 @@
 /**
  * The sections of the contract, each with what is promised there and the tests that verify it: requirements of a
  * session by the start of their ids, all else by `file: title of the test`. A section without either fails
- * `requirements.test.ts`, unless it is pending.
+ * `requirements.test.ts`.
  */
 
 export interface Section {
@@ -10,8 +10,6 @@ export interface Section {
   readonly requirements?: readonly string[];
   /** What else is promised, by the test that verifies it. */
   readonly tests?: Readonly<Record<string, string>>;
-  /** Not built yet. Must go once there is a test. */
-  readonly isPending?: true;
 }
 
 export const CONTRACT: readonly Section[] = [
@@ -98,5 +96,39 @@ export const CONTRACT: readonly Section[] = [
         'test/hub/take-over: only one of several competing hubs gets a session, and one process starts',
     },
   },
-  { title: 'Standing rules', isPending: true },
+  {
+    title: 'Standing rules',
+    tests: {
+      'only a person makes or changes a rule, within their role':
+        'test/hub/standing-rules: only people make rules, each within their role',
+      'no session makes one, with whatever terminal':
+        'test/cli/client/answers: a session cannot answer or make rules, not even with a terminal of its own, and has no token',
+      'a rule is for the repository, its worktrees included':
+        'test/e2e/standing-rules: a rule for a repository holds in its worktrees, and does not lead from there into the checkout',
+      'a rule for a principal or a directory answers for nobody else':
+        'test/hub/standing-rules: a rule for one principal, or for a directory that only begins alike, answers nobody else',
+      'a rule stops when its author loses the role': 'test/hub/rule-book: a rule stops when its author loses the role',
+      'a rule is made where it hurts, with its replay, and leaves open requests to people':
+        'test/hub/standing-rules: a rule made beside Allow answers from then on, counted and named',
+      'deny and ask hold where Claude Code would not ask':
+        'test/e2e/standing-rules: what a rule denies holds where Claude Code would not ask',
+      'what a rule decided is told and audited with its id and author, and what needs a person is asked':
+        'test/e2e/standing-rules: a rule answers what it matches, and nothing that Claude Code wants a person to see',
+      'plans and questions are never answered by a rule':
+        'test/e2e/standing-rules: plans and questions are put to a person, whatever rules there are',
+      'sub-agents are included': 'test/e2e/standing-rules: a rule answers for sub-agents too',
+      'matching refuses to guess':
+        'test/engine/rules-and-shells: whatever is made of such commands, a rule matches only what a shell takes word by word',
+      'a prefix runs nothing and writes nothing':
+        'test/engine/rules-and-shells: whatever the table lists, the real programs change no file with it',
+      'the command lists, makes, replays, imports and exports rules':
+        'test/cli/rules: a rule is made, listed, exported, imported and removed',
+      'the embedded server takes a private file':
+        'test/e2e/standing-rules: the server does not start with a file that is %s',
+      'rules are in force on every hub within a second':
+        'test/hub/rule-book: a rule that is changed once is in force for everyone on %s within a second',
+      'while the store is away no rule allows anything':
+        'test/hub/rule-book: while the store is away no rule allows anything',
+    },
+  },
 ];

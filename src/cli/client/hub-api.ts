@@ -74,6 +74,10 @@ export class HubApi {
     }
   }
 
+  async delete<Answer>(path: string): Promise<Answer> {
+    return this.#answer<Answer>('DELETE', path);
+  }
+
   /** What happens from now on, until the connection ends. */
   async *stream(path: string, signal: AbortSignal): AsyncGenerator<StreamMessage> {
     let rest = '';

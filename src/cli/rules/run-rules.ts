@@ -1,23 +1,30 @@
 import { readFile } from 'node:fs/promises';
 import { openAudit } from '../../audit/audit-log.ts';
+import { TOKEN_VARIABLE } from '../../config/child-environment.ts';
+import { readHubRecord } from '../../config/hub-record.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
+import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
 import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { parseDuration } from '../../hub/auth/tokens.ts';
 import { PERSON } from '../../hub/rules/authors.ts';
 import { RuleManager, withMatch, type NewRule } from '../../hub/rules/manage-rules.ts';
 import { PACKS } from '../../hub/rules/packs.ts';
-import { REPLAY_DAYS, replayRules, type Replay } from '../../hub/rules/replay.ts';
+import { REPLAY_DAYS, replayRules } from '../../hub/rules/replay.ts';
+import type { ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-rules.ts';
 import { RULE_DECISIONS } from '../../schema/enums.ts';
 import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
+import type { HubApi } from '../client/hub-api.ts';
+import { openHub } from '../client/open-hub.ts';
 import { RULES_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
 import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
+import type { HubClientContext } from '../serve/find-hub.ts';
 import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
 
 const DAY_MS = 86_400_000;
@@ -26,6 +33,8 @@ const SHOWN_REQUESTS = 10;
 export interface RulesCommandContext {
   /** Opened only when needed; works alongside a running hub, which takes up what was changed. */
   readonly openStore: () => Promise<Store>;
+  /** A hub that is used with a token, whose role it enforces; undefined if there is none. `url`: what `--url` says. */
+  readonly openHub: (url: string | undefined) => HubApi | undefined;
   /** Why this process may not change rules. */
   readonly refusal: string | undefined;
   readonly terminal: Terminal;
@@ -43,6 +52,7 @@ interface GivenFlags {
   readonly principal?: string;
   readonly note?: string;
   readonly expires?: string;
+  readonly url?: string;
 }
 
 /** The `rules` command. Returns the exit code. */
@@ -51,29 +61,112 @@ export async function runRules(rest: readonly string[], context: RulesCommandCon
   const [name = '', ...args] = rest;
   const action = requireWord('rules', name, RULE_ACTIONS);
   const { given: flags, words } = parseFlags('rules', RULES_FLAGS[action], args);
-  let store: Store | undefined;
+  let rules: Rules | undefined;
   try {
-    if (CHANGES.has(action)) checkPerson(context);
-    store = await open();
-    return await ACTIONS[action](words, flags, { ...context, store, rules: new RuleManager(store, context.now) });
+    const hub = context.openHub(flags.url);
+    if (!hub && CHANGES.has(action)) checkPerson(context);
+    rules = hub ? rulesOfHub(hub) : rulesOfStore(await open(), context);
+    return await ACTIONS[action](words, flags, { ...context, rules });
   } catch (error) {
     if (error instanceof SettingsError) throw error;
     writeError(printableLines(`claude-code-mcp: ${messageOf(error)}\n`));
     return 1;
   } finally {
-    await store?.close();
+    await rules?.close();
   }
 }
 
-interface OpenContext extends RulesCommandContext {
-  readonly store: Store;
-  readonly rules: RuleManager;
+/** Where the rules are. */
+interface Rules {
+  list(): Promise<StandingRule[]>;
+  /** All of them or none; returns their ids. */
+  create(rules: readonly NewRule[], what: string): Promise<string[]>;
+  remove(id: string): Promise<RuleFields>;
+  replay(rules: readonly RuleFields[]): Promise<ShownReplay>;
+  close(): Promise<void>;
 }
 
-type Action = (words: readonly string[], flags: GivenFlags, context: OpenContext) => Promise<number>;
+type ShownReplay = Omit<ReplayAnswer, 'warnings'>;
 
 /** Whoever sits at an interactive terminal outside any session is the person that the hub runs for. */
 const AUTHOR = { id: PERSON, role: 'admin' } as const;
+
+function rulesOfStore(store: Store, { now, record }: RulesCommandContext): Rules {
+  const manager = new RuleManager(store, now);
+  return {
+    list: () => manager.list(),
+    async create(rules, what) {
+      const ids = (await manager.create(rules, AUTHOR)).map(({ id }) => id);
+      for (const id of ids) record(`${what}: ${id}`, {});
+      return ids;
+    },
+    async remove(id) {
+      const rule = await manager.remove(id, AUTHOR);
+      record(`rule removed: ${id}`, {});
+      return rule;
+    },
+    async replay(rules) {
+      const { requests, ...counts } = await replayRules(
+        rules.map((rule, at) => ({
+          ...{ id: String(at), createdBy: '', createdAt: 0, enabled: true, uses: 0 },
+          ...rule,
+        })),
+        store,
+        now() - REPLAY_DAYS * DAY_MS,
+      );
+      return { ...counts, requests: requests.map(({ at, ...request }) => ({ ...request, at: iso(at) })) };
+    },
+    close: () => store.close(),
+  };
+}
+
+function rulesOfHub(api: HubApi): Rules {
+  const path = '/api/v1/rules';
+  return {
+    async list() {
+      const { rules } = await api.get<RulesAnswer>(path);
+      return rules.map(({ author: _a, inactive: _i, warnings: _w, mayChange: _m, ...rule }) => {
+        const { createdAt, expiresAt, lastUsedAt, ...fields } = rule;
+        return {
+          ...fields,
+          createdAt: Date.parse(createdAt),
+          ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+          ...(lastUsedAt !== undefined && { lastUsedAt: Date.parse(lastUsedAt) }),
+        };
+      });
+    },
+    async create(rules) {
+      const problem = rules.map((rule) => ruleProblem(contentOf(rule))).find((why) => why !== undefined);
+      if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made: ${problem}`);
+      const ids: string[] = [];
+      for (const rule of rules) ids.push((await api.post<RuleAnswer>(path, contentOf(rule))).rule.id);
+      return ids;
+    },
+    async remove(id) {
+      return (await api.delete<RuleAnswer>(`${path}/${encodeURIComponent(id)}`)).rule;
+    },
+    async replay(rules) {
+      const fields = rules.map((rule) => ruleFields.strip().parse(rule));
+      return api.post<ReplayAnswer>(`${path}/replay`, { rules: fields, days: REPLAY_DAYS });
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** As files and the API have it. */
+function contentOf({ expiresAt, ...fields }: NewRule): RuleFields & { expiresAt?: string } {
+  return { ...fields, ...(expiresAt !== undefined && { expiresAt: iso(expiresAt) }) };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+interface OpenContext extends RulesCommandContext {
+  readonly rules: Rules;
+}
+
+type Action = (words: readonly string[], flags: GivenFlags, context: OpenContext) => Promise<number>;
 
 const list: Action = async (words, { json }, { rules, terminal, now }) => {
   refuseWords('rules list', words);
@@ -90,19 +183,17 @@ const add: Action = async (words, flags, context) => {
   return make([{ ...fields, ...(expiresAt !== undefined && { expiresAt }) }], 'rule made', context);
 };
 
-const remove: Action = async (words, _flags, { rules, terminal, record }) => {
+const remove: Action = async (words, _flags, { rules, terminal }) => {
   const [id, ...others] = words;
   if (id === undefined || others.length > 0) throw new SettingsError('rules remove takes the id of a rule.');
-  const rule = await rules.remove(id, AUTHOR);
-  record(`rule removed: ${id}`, {});
-  terminal.write(`Removed: ${ruleText(rule)}\n`);
+  terminal.write(`Removed: ${ruleText(await rules.remove(id))}\n`);
   return 0;
 };
 
-const replay: Action = async (words, flags, { store, terminal, now, ...context }) => {
+const replay: Action = async (words, flags, { rules, terminal, ...context }) => {
   const isRule = RULE_DECISIONS.some((decision) => decision === words[0]);
   const fields = isRule ? [given(words, flags, context)] : await fromFile(words, flags, context);
-  const found = await replayOf(fields, store, now());
+  const found = await rules.replay(fields);
   terminal.write(flags.json ? `${JSON.stringify(found, null, 2)}\n` : replayText(found));
   return 0;
 };
@@ -114,8 +205,7 @@ const exportRules: Action = async (words, _flags, { rules, terminal }) => {
   refuseWords('rules export', words);
   const all = (await rules.list()).map((rule) => {
     const { id: _id, createdBy: _by, createdAt: _at, enabled: _on, uses: _uses, lastUsedAt: _last, ...fields } = rule;
-    const { expiresAt, ...others } = fields;
-    return { ...others, ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }) };
+    return contentOf(fields);
   });
   terminal.write(`${JSON.stringify({ rules: all }, null, 2)}\n`);
   return 0;
@@ -131,40 +221,33 @@ const CHANGES: ReadonlySet<string> = new Set(['add', 'remove', 'import']);
 function checkPerson({ refusal, terminal }: RulesCommandContext): void {
   if (refusal !== undefined) throw new DomainError('PERMISSION_DENIED', refusal);
   if (!terminal.canAsk)
-    throw new DomainError('PERMISSION_DENIED', 'Only a person changes rules: run this in an interactive terminal.');
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      'Only a person changes rules: run this in an interactive terminal, or set CLAUDE_CODE_MCP_TOKEN to a token of the hub.',
+    );
 }
 
 /** Shows what the rules would have done, and makes them if the person agrees. */
 async function make(fields: readonly NewRule[], what: string, context: OpenContext): Promise<number> {
-  const { store, rules, terminal, now, record } = context;
+  const { rules, terminal } = context;
   for (const rule of fields) terminal.write(`${ruleText(rule)}\n`);
   for (const warning of new Set(fields.flatMap((rule) => ruleWarnings(rule)))) terminal.write(`Note: ${warning}\n`);
-  terminal.write(replayText(await replayOf(fields, store, now())));
-  if (!(await askYesNo(terminal, fields.length === 1 ? 'Make this rule?' : `Make these ${fields.length} rules?`)))
-    return 1;
-  for (const { id } of await rules.create(fields, AUTHOR)) {
-    record(`${what}: ${id}`, {});
-    terminal.write(`${id}\n`);
-  }
+  terminal.write(replayText(await rules.replay(fields)));
+  const question = fields.length === 1 ? 'Make this rule?' : `Make these ${fields.length} rules?`;
+  // Without a terminal it is a script with a token.
+  if (terminal.canAsk && !(await askYesNo(terminal, question))) return 1;
+  for (const id of await rules.create(fields, what)) terminal.write(`${id}\n`);
   return 0;
 }
 
-function replayOf(fields: readonly RuleFields[], store: Store, now: number): Promise<Replay> {
-  const rules = fields.map((rule, at) => ({
-    ...{ id: String(at), createdBy: '', createdAt: 0, enabled: true, uses: 0 },
-    ...rule,
-  }));
-  return replayRules(rules, store, now - REPLAY_DAYS * DAY_MS);
-}
-
-function replayText({ considered, matched, allowed, denied, requests }: Replay): string {
+function replayText({ considered, matched, allowed, denied, requests }: ShownReplay): string {
   const lines = [
     `Of ${considered} requests in ${REPLAY_DAYS} days it matches ${matched}; people allowed ${allowed} and denied ${denied} of them.`,
     ...requests
       .slice(0, SHOWN_REQUESTS)
       .map(
         ({ decision, by, summary, at }) =>
-          printable`  ${decision === 'deny' ? 'DENIED ' : 'allowed'}  ${day(at)}  ${by}  ${summary}`,
+          printable`  ${decision === 'deny' ? 'DENIED ' : 'allowed'}  ${day(Date.parse(at))}  ${by}  ${summary}`,
       ),
     ...(matched > SHOWN_REQUESTS ? [`  … and ${matched - SHOWN_REQUESTS} more`] : []),
   ];
@@ -214,9 +297,11 @@ async function fromFile(
 }
 
 function scopeGiven(
-  { directory, everywhere }: GivenFlags,
+  { directory, everywhere, url }: GivenFlags,
   { cwd }: Pick<RulesCommandContext, 'cwd'>,
 ): Pick<RuleFields, 'directory'> {
+  if (url !== undefined && directory === undefined && !everywhere)
+    throw new SettingsError('With --url give --directory, which is one of that machine, or --everywhere.');
   if (everywhere && directory !== undefined) throw new SettingsError('Give --directory or --everywhere.');
   if (everywhere) return {};
   return { directory: directory ?? scopeOf(cwd).repository };
@@ -248,26 +333,34 @@ function describe(rule: StandingRule, now: number): string {
 }
 
 function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Record<string, unknown> {
-  const time = (ms: number): string => new Date(ms).toISOString();
   return {
     ...rule,
-    createdAt: time(createdAt),
-    ...(expiresAt !== undefined && { expiresAt: time(expiresAt) }),
-    ...(lastUsedAt !== undefined && { lastUsedAt: time(lastUsedAt) }),
+    createdAt: iso(createdAt),
+    ...(expiresAt !== undefined && { expiresAt: iso(expiresAt) }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: iso(lastUsedAt) }),
   };
 }
 
 function day(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+  return iso(ms).slice(0, 16).replace('T', ' ');
 }
 
 /** The command on this machine: the store of the state directory, or the one that `--store` names. */
-export async function runRulesHere(rest: readonly string[], settings: Settings): Promise<number> {
+export async function runRulesHere(
+  rest: readonly string[],
+  settings: Settings,
+  source: HubClientContext,
+): Promise<number> {
   const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
   const audit = openAudit({ path: settings.auditLog, warn });
   try {
     return await runRules(rest, {
       openStore: async () => openStore({ url: await storeInUse(settings), stateDir: settings.stateDir, warn }),
+      openHub: (url) => {
+        const hasToken = (source.env[TOKEN_VARIABLE] ?? '').trim() !== '';
+        if (url === undefined && !(hasToken && readHubRecord(settings.stateDir))) return undefined;
+        return openHub({ command: 'rules', settings, source, url, isInteractive: false }).api;
+      },
       refusal: runsBelowSession(settings) ? refusedBelowSession('claude-code-mcp rules') : undefined,
       terminal: openTerminal(),
       writeError: (text) => void process.stderr.write(text),

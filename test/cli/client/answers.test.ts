@@ -189,7 +189,22 @@ it('without a terminal it takes a token, and the digest of what is allowed', asy
   const viewer = await run(['allow', requestId, '--digest', digest], await tokenFor('viewer'));
   expect(viewer).toMatchObject({ code: 1, stderr: expect.stringContaining('role') });
 
+  const rule = ['rules', 'add', 'allow', 'Bash(make with-token)', '--directory', h.project];
+  expect(await run(rule)).toMatchObject({ code: 1, stderr: expect.stringContaining('interactive terminal') });
+  for (const role of ['viewer', 'caller'])
+    expect(await run(rule, await tokenFor(role))).toMatchObject({ code: 1, stderr: expect.stringContaining('role') });
+
   const approver = await tokenFor('approver');
+  const everywhere = ['rules', 'add', 'allow', 'Bash(make with-token)', '--everywhere'];
+  expect(await run(everywhere, approver)).toMatchObject({ code: 1, stderr: expect.stringContaining('admin') });
+  const ruled = await run([...rule, '--expires', '1d'], await tokenFor('admin'));
+  expect(ruled).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining("project's own code") });
+  const id = ruled.stdout.trim().split('\n').at(-1)!;
+  const standing = JSON.parse((await run(['rules', 'list', '--json'], approver)).stdout) as object[];
+  expect(standing).toContainEqual(expect.objectContaining({ id, createdBy: expect.stringMatching(/^token:/) }));
+  expect(await run(['rules', 'remove', id], await tokenFor('viewer'))).toMatchObject({ code: 1 });
+  expect(await run(['rules', 'remove', id], await tokenFor('admin'))).toMatchObject({ code: 0, stderr: '' });
+
   expect(await run(['allow', requestId], approver)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--digest'),
@@ -204,36 +219,45 @@ it('without a terminal it takes a token, and the digest of what is allowed', asy
   expect(made('unattended')).toBe(true);
 });
 
-it.runIf(HAS_TERMINALS)('a session cannot answer, not even with a terminal of its own, and has no token', async () => {
-  const h = shared();
-  h.model.on('asks for a file').reply(touch('forbidden'), text('done'));
-  const { sessionId: other } = await h.ok('claude_code', { prompt: 'asks for a file' });
-  const { requestId } = await waiting(other);
-  const command = `${process.execPath} ${builtServer()}`;
-  const tried = [
-    `${command} inbox`,
-    `${command} allow ${requestId}`,
-    `echo y | script -qec '${command} allow ${requestId}' /dev/null`,
-    `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec '${command} allow ${requestId}' /dev/null`,
-    'echo "token: $CLAUDE_CODE_MCP_TOKEN"',
-  ];
-  const script = h.model
-    .on('try to answer')
-    .reply(tool('Bash', { command: tried.join('; '), description: 'try' }), text('tried'));
-  const person = await atTerminal(['inbox', '--watch']);
-  await person.shows('touch forbidden');
-  await person.shows('s skip');
-  person.type('s');
-  const careless = await AttachedClient.open(h, { env: { CLAUDE_CODE_MCP_TOKEN: 'ccmcp_secret' } });
-  const { sessionId } = await careless.ok('claude_code', { prompt: 'try to answer' });
-  await person.shows('echo "token:');
-  await person.shows('a allow');
-  person.type('a');
-  await careless.waitUntilRest(sessionId);
-  const [output] = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
-  expect(output?.match(/inside a session/g)).toHaveLength(4);
-  expect(output).toMatch(/^token:$/m);
-  expect(made('forbidden')).toBe(false);
-  expect(await waiting(other)).toMatchObject({ requestId });
-  await h.ok('claude_code_session', { action: 'cancel', sessionId: other });
-});
+it.runIf(HAS_TERMINALS)(
+  'a session cannot answer or make rules, not even with a terminal of its own, and has no token',
+  async () => {
+    const h = shared();
+    h.model.on('asks for a file').reply(touch('forbidden'), text('done'));
+    const { sessionId: other } = await h.ok('claude_code', { prompt: 'asks for a file' });
+    const { requestId } = await waiting(other);
+    const command = `${process.execPath} ${builtServer()}`;
+    const tried = [
+      `${command} inbox`,
+      `${command} allow ${requestId}`,
+      `echo y | script -qec '${command} allow ${requestId}' /dev/null`,
+      `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec '${command} allow ${requestId}' /dev/null`,
+      `${command} rules add allow 'Bash(make evil)' --everywhere`,
+      `echo y | script -qec "${command} rules add allow 'Bash(make evil)' --everywhere" /dev/null`,
+      `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec "${command} rules import reading" /dev/null`,
+      'echo "token: $CLAUDE_CODE_MCP_TOKEN"',
+    ];
+    const rules = async (): Promise<string> => (await run(['rules', 'list', '--json'])).stdout;
+    const before = await rules();
+    const script = h.model
+      .on('try to answer')
+      .reply(tool('Bash', { command: tried.join('; '), description: 'try' }), text('tried'));
+    const person = await atTerminal(['inbox', '--watch']);
+    await person.shows('touch forbidden');
+    await person.shows('s skip');
+    person.type('s');
+    const careless = await AttachedClient.open(h, { env: { CLAUDE_CODE_MCP_TOKEN: 'ccmcp_secret' } });
+    const { sessionId } = await careless.ok('claude_code', { prompt: 'try to answer' });
+    await person.shows('echo "token:');
+    await person.shows('a allow');
+    person.type('a');
+    await careless.waitUntilRest(sessionId);
+    const [output] = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
+    expect(output?.match(/inside a session/g)).toHaveLength(7);
+    expect(await rules()).toBe(before);
+    expect(output).toMatch(/^token:$/m);
+    expect(made('forbidden')).toBe(false);
+    expect(await waiting(other)).toMatchObject({ requestId });
+    await h.ok('claude_code_session', { action: 'cancel', sessionId: other });
+  },
+);
