@@ -41,6 +41,9 @@ const atBuildTime = [
   },
 ];
 
+// What a program is read for is in the repository; a fifth of the package would be comments.
+const withoutComments = { comments: { legal: true, annotation: true, jsdoc: false } };
+
 const common: UserConfig = {
   platform: 'node',
   target: 'node20',
@@ -68,6 +71,7 @@ const builds: UserConfig[] = [
     dts: false,
     deps: { neverBundle, onlyBundle: [...bundled, ...bundledForInstall, ...bundledForDemo, ...bundledForQrCodes] },
     outputOptions: {
+      ...withoutComments,
       chunkFileNames: 'chunks/[name].mjs',
       // All that is needed for the first answer, in one file: each further one costs the start a millisecond or two.
       codeSplitting: {
@@ -91,6 +95,7 @@ builds.push({
   dts: false,
   sourcemap: false,
   deps: { onlyBundle: [] },
+  outputOptions: withoutComments,
 });
 
 // Its own build: sharing chunks with the command would split the command into more files to load at its start.
@@ -102,7 +107,7 @@ if (existsSync('src/index.ts')) {
     dts: true,
     deps: { neverBundle, onlyBundle: bundled },
     plugins: [precomputed(atBuildTime), withoutNotes()],
-    outputOptions: { chunkFileNames: 'chunks/index-[name].mjs' },
+    outputOptions: { ...withoutComments, chunkFileNames: 'chunks/index-[name].mjs' },
   });
 }
 

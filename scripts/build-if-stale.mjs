@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const tsdown = path.join(root, 'node_modules', 'tsdown', 'dist', 'run.mjs');
+const build = fileURLToPath(new URL('build.mjs', import.meta.url));
 const LOCK_STALE_MS = 60_000;
 
 const shared = ['src', 'package.json', 'package-lock.json', 'tsconfig.json'];
@@ -29,7 +29,7 @@ export async function buildIfStale(name) {
   await withLock(path.join(root, '.build', `${name}.lock`), () => {
     if (isFresh()) return;
     const startedAt = new Date();
-    const { status } = spawnSync(process.execPath, [tsdown, '--logLevel', 'warn', ...outputs[name].args], {
+    const { status } = spawnSync(process.execPath, [build, '--quiet', ...outputs[name].args], {
       cwd: root,
       // Programs read the output of commands that build first: all build output goes to stderr.
       stdio: ['ignore', 2, 2],
@@ -77,6 +77,6 @@ function tryLock(lock) {
 }
 
 if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  if (!existsSync(tsdown)) throw new Error('tsdown is not installed: run `npm install` first');
+  if (!existsSync(path.join(root, 'node_modules', 'tsdown'))) throw new Error('tsdown is not installed: run `npm install` first');
   await buildIfStale('dist');
 }
