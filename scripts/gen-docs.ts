@@ -15,7 +15,7 @@ import { parametersOf } from './docs/documented-tool.ts';
 import { errorsTable, openCommandsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
 import { isTopLevel, parameterTable, referencePage } from './docs/reference-page.ts';
-import { toolsTable } from './docs/tools-table.ts';
+import { toolNames, toolsTable } from './docs/tools-table.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -28,6 +28,11 @@ const PARTS: Readonly<Record<string, () => string>> = {
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   caller: () => callerPart(path.join(root, 'bench', 'results.json')),
+  install: installSteps,
+  'example-embed': () => programPart('embed.mjs', 'js'),
+  'example-poll-js': () => programPart('poll.mjs', 'js'),
+  'example-poll-py': () => programPart('poll.py', 'python'),
+  tools: () => toolNames(TOOLSETS.compact),
   'tools-compact': () => toolsTable(TOOLSETS.compact),
   'tools-explicit': () => toolsTable(TOOLSETS.explicit),
   'parameters-claude-code': () => {
@@ -41,15 +46,36 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
   'docs/settings.md': () => withParts('docs/settings.md'),
   'docs/guide.md': () => withParts('docs/guide.md'),
+  'docs/performance.md': () => withParts('docs/performance.md'),
+  'docs/programs.md': () => withParts('docs/programs.md'),
+  'docs/troubleshooting.md': () => withParts('docs/troubleshooting.md'),
   'docs/api.md': () => withParts('docs/api.md'),
   'docs/rules.md': () => withParts('docs/rules.md'),
-  'docs/performance.md': () => withParts('docs/performance.md'),
   'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
   'server.json': () => withVersion('server.json'),
   'packaging/mcpb-manifest.json': () => withVersion('packaging/mcpb-manifest.json'),
   'plugin/.claude-plugin/plugin.json': () => withVersion('plugin/.claude-plugin/plugin.json'),
 };
+
+function installSteps(): string {
+  const { name, version } = packageJson;
+  // What npm calls the file of a scoped package.
+  const file = `${name.replace(/^@/, '').replace('/', '-')}-${version}.tgz`;
+  const lines = [
+    'npm ci',
+    'npm pack',
+    `npm install -g ./${file}`,
+    'claude-code-mcp doctor           # checks Node, Claude Code and your login, and says what to fix',
+    'claude-code-mcp install codex    # or another client, below',
+  ];
+  return ['```sh', ...lines, '```', ''].join('\n');
+}
+
+/** A program that the tests run, as the page shows it. */
+function programPart(file: string, language: string): string {
+  return `\`\`\`${language}\n${readFileSync(path.join(root, 'examples', file), 'utf8')}\`\`\`\n`;
+}
 
 function withParts(file: string): string {
   return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file);

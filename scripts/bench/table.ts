@@ -1,6 +1,6 @@
 import type { CallerServer, Peer, Results } from './row.ts';
 
-/** The results as Markdown, for the README and for the terminal. */
+/** The results as Markdown, for the terminal. */
 export function benchmarkTable({ rows, machine, versions, date, rounds }: Results): string {
   const lines = rows.map(
     ({ what, target, measured, reached }) =>

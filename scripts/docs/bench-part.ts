@@ -13,7 +13,9 @@ export function benchPart(file: string): string {
     ['What', 'Promised', 'Measured'],
     rows.map(({ what, target, measured }) => [what, target, measured]),
   );
-  return `${table}\n${date.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores, ${machine.platform}; medians of ${rounds} rounds, \`npm run bench\`.\n`;
+  const missed = rows.filter(({ reached }) => reached === false).map(({ what }) => what);
+  const summary = missed.length === 0 ? 'Every target is met.' : `Missed: ${missed.join('; ')}.`;
+  return `${summary}\n\n${table}\n${date.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores, ${machine.platform}; medians of ${rounds} rounds, \`npm run bench\`.\n`;
 }
 
 /** Other servers, measured in the same run. */

@@ -1,9 +1,17 @@
-/** A short table of tools, for the README. */
+/** Tables of the tools of a toolset. */
 
 import type { Tool } from '../../src/mcp/define-tool.ts';
 import { parametersOf } from './documented-tool.ts';
 import { markdownTable } from './markdown-table.ts';
 import { isTopLevel } from './reference-page.ts';
+
+/** For a reader who wants to know what there is. */
+export function toolNames(tools: readonly Tool[]): string {
+  return markdownTable(
+    ['Tool', 'What it does'],
+    tools.map(({ name, title }) => [`\`${name}\``, title]),
+  );
+}
 
 export function toolsTable(tools: readonly Tool[]): string {
   const rows = tools.map((tool) => {

@@ -57,6 +57,12 @@ test(
     expect(stdout).toMatch(/\d+ turns, \$\d+\.\d{4} .*, \d+\.\d s in total/);
     expect(stdout).toContain('the bug is really fixed');
     expect(stdout).not.toContain('\u001b');
+    // The README shows some of it.
+    const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
+    const [, shown = ''] = /```text\n\$ claude-code-mcp demo\n([^]*?)```/.exec(readme) ?? [];
+    const lines = shown.split('\n').map((line) => line.replace(/ ?…$/, ''));
+    expect(lines.length).toBeGreaterThan(8);
+    expect(lines.filter((line) => !stdout.includes(line))).toEqual([]);
     expect(code).toBe(0);
     await expectNothingLeft();
   },

@@ -63,7 +63,7 @@ function pathsOf(value: unknown, prefix = ''): string[] {
   });
 }
 
-describe('the README’s first task', () => {
+describe('the guide’s first task', () => {
   test('shows the activity line and summary of a real answer', async () => {
     const h = await startHarness();
     const file = path.join(h.project, 'src', 'price.ts');
@@ -79,7 +79,7 @@ describe('the README’s first task', () => {
       );
     const real = await h.ok('claude_code', { prompt: 'Fix the failing test.', cwd: h.project, waitMs: 45_000 });
     const shown = JSON.parse(answers.find(({ json }) => json.includes('waiting_permission'))!.json);
-    // Neither has what the other lacks: the README shows every field of a real answer.
+    // Neither has what the other lacks: the guide shows every field of a real answer.
     const namesOf = (value: object): string[] =>
       Object.keys(value)
         .filter((name) => name !== 'effective')

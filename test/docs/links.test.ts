@@ -36,6 +36,13 @@ test.each(pages)('%s does not point to the unrelated npm package of the same nam
   expect(read(page)).not.toMatch(/npx (-y |--yes )?claude-code-mcp|npm (i|install)( -g)? claude-code-mcp/);
 });
 
+test('the README takes five minutes to read, and names the package as npm does', () => {
+  const readme = read('README.md');
+  expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1500);
+  const { name } = JSON.parse(read('package.json')) as { name: string };
+  expect(readme).toContain(`npm uninstall -g ${name}`);
+});
+
 test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store.md'])(
   'every src file that %s names exists',
   (page) => {

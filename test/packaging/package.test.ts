@@ -33,15 +33,25 @@ function importsOf(name: string): string[] {
 }
 
 test('the package contains its programs and documents, and nothing else', () => {
-  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'SECURITY.md', 'CODE_OF_CONDUCT.md'];
   expect(names).toEqual(expect.arrayContaining([...documents, 'dist/main.mjs', 'dist/index.mjs', 'dist/index.d.mts']));
-  const others = names.filter((name) => !documents.includes(name));
-  const programs = /^dist\/([\w./-]+\.m?js(\.map)?|index\.d\.mts|[\w-]+\.txt)$/;
+  const shown =
+    /^([A-Z_]+\.md|docs\/[\w.-]+|examples\/[\w-]+\.(mjs|py)|packaging\/[\w.-]+|(plugin\/)?\.claude-plugin\/\w+\.json|plugin\/README\.md|bench\/results\.json)$/;
+  const others = names.filter((name) => !documents.includes(name) && !shown.test(name));
+  const programs = /^dist\/([\w./-]+\.m?js|index\.d\.mts|[\w-]+\.txt)$/;
   const page =
     /^dist\/dashboard\/(index\.html|icon\.svg|[\w-]+\.png|manifest\.webmanifest|style-[\w-]+\.css|third-party-notices\.txt)$/;
   expect(others.filter((name) => !programs.test(name) && !page.test(name))).toEqual([]);
   expect(names).toContain('dist/dashboard/index.html');
-  expect(size).toBeLessThan(4_300_000);
+  expect(size).toBeLessThan(2_000_000);
+});
+
+test.each(names.filter((name) => name.endsWith('.md')))('the links in %s work in the package', (page) => {
+  const links = [...read(page).matchAll(/(?:\]\(|src=")(?!https?:|mailto:|#)([^)"\s#]+)/g)].map(([, target = '']) =>
+    path.posix.join(path.posix.dirname(page), target),
+  );
+  // A link to a directory leads to what is in it.
+  expect(links.filter((link) => !names.some((name) => name === link || name.startsWith(`${link}/`)))).toEqual([]);
 });
 
 test('the command can be started and finds every file it imports', () => {
