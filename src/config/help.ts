@@ -39,7 +39,7 @@ export function optionLines(key: SettingKey): string[] {
   return [`  ${flagOf(key)}${value}`, ...wrap(`${meaning} Default: ${defaultInWords(key)}.${also}`, '      ')];
 }
 
-/** The table of settings in the README. */
+/** The table of settings in docs/settings.md. */
 export function settingsMarkdownTable(): string {
   return markdownTable(serverKeys);
 }

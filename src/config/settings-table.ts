@@ -27,7 +27,7 @@ import {
 export interface Setting<T, Default extends T | undefined> {
   readonly kind: Kind<T>;
   readonly default: Default;
-  /** One sentence for the help and the README. */
+  /** One sentence for the help and the docs. */
   readonly meaning: string;
   /** What the documentation says if there is no literal default. */
   readonly defaultInWords?: string;

@@ -2,8 +2,10 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { checkLogin } from '../../src/cli/doctor/check-claude-code.ts';
+import { checkClients } from '../../src/cli/doctor/check-clients.ts';
 import { checkGitBash, checkSandbox, type Finding } from '../../src/cli/doctor/check-setup.ts';
 import { runDoctor, type DoctorContext } from '../../src/cli/doctor/run-doctor.ts';
+import { CLIENTS, type ClientName } from '../../src/cli/install/clients.ts';
 import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
 import { httpError, text } from '../../src/scripted-model/reply.ts';
 import { startScriptedModel } from '../../src/scripted-model/scripted-model.ts';
@@ -128,6 +130,49 @@ test(
   },
   WITHIN_MS,
 );
+
+describe('the entries of clients', () => {
+  const NODE = '/opt/node-20/bin/node';
+  const PROGRAM = '/opt/node-20/lib/node_modules/claude-code-mcp/dist/main.mjs';
+
+  async function found(client: ClientName, name: string, command: string, program: string): Promise<Finding[]> {
+    const host = { env: place.env(), cwd: place.project, homedir: place.home, platform: process.platform };
+    const { file, format } = CLIENTS[client];
+    await mkdir(path.dirname(file(host)), { recursive: true });
+    const entry = { command, program, flags: ['--allowed-dirs=/nowhere'] };
+    await writeFile(file(host), format.add('', name, entry));
+    const findings: Finding[] = [];
+    for await (const finding of checkClients(host)) findings.push(finding);
+    return findings;
+  }
+
+  test.each(Object.keys(CLIENTS) as ClientName[])(
+    'of %s that name a Node that is gone are reported, with the command that corrects them',
+    async (client) => {
+      expect(await found(client, 'claude-code', NODE, builtServer())).toEqual([
+        {
+          check: 'Clients',
+          status: 'problem',
+          found: expect.stringContaining(`${CLIENTS[client].title} starts ${NODE}, which does not exist`),
+          remedy: `Correct the entry: claude-code-mcp install ${client}`,
+        },
+      ]);
+    },
+  );
+
+  test('that name a program that is gone are reported under their own name', async () => {
+    expect(await found('codex', 'second', process.execPath, PROGRAM)).toMatchObject([
+      { status: 'problem', found: expect.stringContaining(PROGRAM), remedy: expect.stringMatching(/--name second$/) },
+    ]);
+  });
+
+  test('that work are listed, and other programs are left alone', async () => {
+    expect(await found('cursor', 'claude-code', process.execPath, builtServer())).toEqual([
+      { check: 'Clients', status: 'ok', found: 'Cursor' },
+    ]);
+    expect(await found('cursor', 'other', NODE, '/opt/other/dist/main.mjs')).toMatchObject([{ status: 'skipped' }]);
+  });
+});
 
 describe('reports that Claude Code is not found', () => {
   test('at the path the operator gave', async () => {

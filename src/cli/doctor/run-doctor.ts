@@ -24,6 +24,7 @@ import {
   skipped,
   type Finding,
 } from './check-setup.ts';
+import { checkClients } from './check-clients.ts';
 import { checkHub } from './check-hub.ts';
 import { checkStart } from './check-start.ts';
 
@@ -79,6 +80,7 @@ async function* examine(context: DoctorContext, offline: boolean): AsyncGenerato
   yield await checkGit(context);
   yield checkSandbox(context, settings.sandbox);
   yield* checkHub(context, context.version);
+  yield* checkClients(context);
 
   const { executable } = settings;
   const bundled = context.bundled ?? bundledClaudeCode(platform, process.arch);

@@ -2,12 +2,14 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { readMember, removeMember, setMember } from './edit-json.ts';
-import { appendTable, readTable, removeTable, replaceTable, tomlValue } from './edit-toml.ts';
+import { appendTable, readTable, removeTable, replaceTable, tableNames, tomlValue } from './edit-toml.ts';
 import { commandLine, isOurs, tokenIn, type HttpEntry, type ServerEntry } from './server-entry.ts';
 
 export type Owner = 'nobody' | 'us' | 'others';
 
 export interface ConfigFormat {
+  /** The command lines in the file that start this product, by the names of their entries. */
+  commands(text: string): ReadonlyMap<string, readonly string[]>;
   /** Who owns the entry of this name. */
   owner(text: string, name: string): Owner;
   add(text: string, name: string, entry: ServerEntry): string;
@@ -39,6 +41,10 @@ interface JsonLayout {
 function commandOf(entry: unknown): unknown[] {
   const { command, args } = Object(entry) as { command?: unknown; args?: unknown };
   return [command, args].flat().filter((part) => part !== undefined);
+}
+
+function ownCommands(lines: readonly (readonly [string, unknown[]])[]): ReadonlyMap<string, readonly string[]> {
+  return new Map(lines.filter(([, line]) => isOurs(line)).map(([name, line]) => [name, line.map(String)]));
 }
 
 function fieldsOf(entry: unknown): object {
@@ -74,6 +80,10 @@ export function jsonFormat({
   const token = (text: string, name: string): string | undefined =>
     jsonToken(readMember(text, [...servers(text), name]));
   return {
+    commands(text) {
+      const entries = Object.entries(fieldsOf(readMember(text, servers(text))));
+      return ownCommands(entries.map(([name, entry]) => [name, commandOf(entry)]));
+    },
     owner(text, name) {
       const entry = readMember(text, [...servers(text), name]);
       if (entry === undefined) return 'nobody';
@@ -124,6 +134,10 @@ const HEADERS_LINE = /^[ \t]*http_headers[ \t]*=.*$/m;
 /** Codex: one table per server. */
 export function tomlFormat(root: string): ConfigFormat {
   return {
+    commands(text) {
+      const names = tableNames(text, root);
+      return ownCommands(names.map((name) => [name, commandStrings(readTable(text, [root, name]) ?? '')]));
+    },
     owner(text, name) {
       const table = readTable(text, [root, name]);
       if (table === undefined) return 'nobody';

@@ -11,6 +11,13 @@ interface Table {
   readonly end: number;
 }
 
+/** The names of the tables directly below this one. */
+export function tableNames(text: string, root: string): string[] {
+  return tablesOf(text).flatMap(({ path: [first, name, ...rest] }) =>
+    first === root && name !== undefined && rest.length === 0 ? [name] : [],
+  );
+}
+
 /** The text of a table with its header, without those below it. */
 export function readTable(text: string, path: readonly string[]): string | undefined {
   const table = tablesOf(text).find((candidate) => isSame(candidate.path, path));

@@ -22,10 +22,9 @@ import type { ConfigFormat } from './config-format.ts';
 import { JsonTextError } from './edit-json.ts';
 import { TomlTextError } from './edit-toml.ts';
 import { Refusal, type HubAccess } from './hub-access.ts';
-import { maskTokens } from './server-entry.ts';
+import { DEFAULT_NAME, maskTokens } from './server-entry.ts';
 
 const BAD_USAGE = 2;
-const DEFAULT_NAME = 'claude-code';
 
 export interface InstallContext extends Host {
   /** The Node and the file that a client has to run, both absolute. */

@@ -1,3 +1,6 @@
+/** The name of an entry unless the user chooses another. */
+export const DEFAULT_NAME = 'claude-code';
+
 /** What a client has to run: this Node with this file, never a package by name. */
 export interface ServerEntry {
   readonly command: string;
