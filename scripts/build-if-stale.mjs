@@ -77,6 +77,7 @@ function tryLock(lock) {
 }
 
 if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  if (!existsSync(path.join(root, 'node_modules', 'tsdown'))) throw new Error('tsdown is not installed: run `npm install` first');
+  if (!existsSync(path.join(root, 'node_modules', 'tsdown')))
+    throw new Error('tsdown is not installed: run `npm install` first');
   await buildIfStale('dist');
 }

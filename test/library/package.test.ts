@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { builtServer } from '../harness/built-server.ts';
 import { createWorld } from './library-world.ts';
 
 const run = promisify(execFile);
@@ -63,14 +64,22 @@ test('a program that depends on the package finds complete types', { timeout: 90
   expect(stdout).toBe('');
 });
 
-test('the example runs a task, asks for permission, and leaves no process behind', async () => {
+const python = ['python3', 'python'].find((program) => spawnSync(program, ['--version']).status === 0);
+/** The program, its interpreter, what it needs to be told, and what it says at the end. */
+const PROGRAMS = [
+  ['embed.mjs', process.execPath, [], 'It is made.'],
+  ['poll.mjs', process.execPath, [process.execPath, builtServer()], 'idle: It is made.'],
+  ...(python === undefined
+    ? []
+    : [['poll.py', python, [process.execPath, builtServer()], 'idle: It is made.'] as const]),
+] as const;
+
+test.each(PROGRAMS)('%s runs a task, asks for permission, and leaves no process behind', async (...program) => {
+  const [file, interpreter, server, end] = program;
   const world = await createWorld();
   world.model.on('make a file').reply(tool('Bash', { command: 'echo hi > made.txt' }), text('It is made.'));
-  const example = spawn(
-    process.execPath,
-    [path.join(root, 'examples', 'embed.mjs'), 'make a file', world.place.project],
-    { cwd: root, env: world.env, stdio: 'pipe' },
-  );
+  const args = [path.join(root, 'examples', file), 'make a file', world.place.project, ...server];
+  const example = spawn(interpreter, args, { cwd: root, env: world.env, stdio: 'pipe' });
   let asked = '';
   example.stderr.setEncoding('utf8').on('data', (piece: string) => {
     asked += piece;
@@ -79,10 +88,21 @@ test('the example runs a task, asks for permission, and leaves no process behind
   const said = readAll(example.stdout);
   const [code] = await once(example, 'exit');
 
-  expect(await said).toBe('It is made.\n');
-  expect(asked).toContain('Claude wants to use Bash: {"command":"echo hi > made.txt"}');
+  expect((await said).trimEnd().split('\n').at(-1)).toBe(end);
+  expect(asked).toMatch(/Claude wants to use Bash: \{"command": ?"echo hi > made.txt"\}/);
   expect(code).toBe(0);
   expect(await readdir(world.place.project)).toEqual(['made.txt']);
+  expect(await world.survivors()).toEqual([]);
+});
+
+test('the example of two clients of one engine shows that they do not see each other’s sessions', async () => {
+  const world = await createWorld();
+  world.model.on('does well').reply(text('It is small.'));
+  world.model.on('do better').reply(text('It has no tests.'));
+  const args = [path.join(root, 'examples', 'two-clients.mjs'), world.place.project];
+  const { stdout } = await run(process.execPath, args, { cwd: root, env: world.env });
+  expect(stdout).toMatch(/^It is small\.\nIt has no tests\.\n/);
+  expect(stdout).toContain('SESSION_NOT_FOUND');
   expect(await world.survivors()).toEqual([]);
 });
 
