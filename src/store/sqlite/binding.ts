@@ -41,10 +41,17 @@ export async function loadSqlite(): Promise<OpenSqlite> {
 
 /** The types of the oldest supported Node do not include the module. */
 async function nodeSqlite(): Promise<RawConstructor | undefined> {
+  const emitWarning = process.emitWarning.bind(process);
+  // Node 22 says on stderr that the module is experimental, which no user could do anything about.
+  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
+    if (!String(warning).startsWith('SQLite')) emitWarning(warning, ...rest);
+  });
   try {
     return ((await import(NODE_SQLITE)) as { DatabaseSync: RawConstructor }).DatabaseSync;
   } catch {
     return undefined;
+  } finally {
+    process.emitWarning = emitWarning;
   }
 }
 
