@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const { name, version } = JSON.parse(readFileSync('package.json', 'utf8'));
-const tarball = path.join('.build', `${name}-${version}.tgz`);
+// What npm calls the file of a scoped package.
+const tarball = path.join('.build', `${name.replace(/^@/, '').replace('/', '-')}-${version}.tgz`);
 
 mkdirSync('.build', { recursive: true });
 // npm by its own path: on Windows `npm` is a script that cannot be started without a shell.

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { SETTING_KEYS, variableOf } from '../../src/config/settings-table.ts';
 import { TOOLSETS } from '../../src/mcp/toolsets.ts';
 import type { Json } from '../harness/json.ts';
@@ -19,6 +20,15 @@ test.each(['server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin
   '%s has the package’s version',
   (file) => expect(read(file).version).toBe(version),
 );
+
+test.each(['ci.yml', 'publish.yml'])('%s is valid YAML, and every script that it runs exists', (file) => {
+  const text = readFileSync(path.join(root, '.github', 'workflows', file), 'utf8');
+  expect(Object.keys(parse(text).jobs)).not.toEqual([]);
+  const { scripts } = read('package.json');
+  const run = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name);
+  expect(run).toContain('bundle');
+  expect(run.filter((name) => !(name in scripts))).toEqual([]);
+});
 
 test('the bundle lists the existing tools', () => {
   const listed = bundle.tools.map(({ name, description }: Json) => [name, description]);

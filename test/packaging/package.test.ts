@@ -66,3 +66,21 @@ test('the package reveals nothing about the machine it was built on', () => {
   const revealing = names.filter((name) => read(name).includes(root.replace(/[\\/]$/, '')));
   expect(revealing).toEqual([]);
 });
+
+test('the SBOM lists what is installed and what is bundled, each with a licence, and no tool of development', async () => {
+  const { env, remove } = await createHome();
+  const sbom = [path.join(root, 'scripts', 'sbom.mjs')];
+  await promisify(execFile)(process.execPath, sbom, { env: env() }).finally(remove);
+  const { components, metadata }: Json = JSON.parse(read('.build/sbom.cdx.json'));
+  const names: string[] = components.map(({ name }: Json) => name);
+  expect(names).toEqual(expect.arrayContaining(['@anthropic-ai/claude-agent-sdk', 'pg', 'libsql', 'zod', 'preact']));
+  expect(names.filter((name) => ['vitest', 'eslint', 'tsdown', 'playwright-core'].includes(name))).toEqual([]);
+  expect(metadata.component.name).toBe('claude-code-mcp');
+  const licenceOf = ({ licenses: [{ license, expression }] = [{}] }: Json): unknown => license?.id ?? expression;
+  const free = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'Unlicense'];
+  const others: string[] = components
+    .filter((component: Json) => !free.includes(String(licenceOf(component))))
+    .map(({ name }: Json) => name);
+  // To these Anthropic's own terms apply.
+  expect(others.filter((name) => !name.startsWith('@anthropic-ai/claude-agent-sdk'))).toEqual([]);
+});
