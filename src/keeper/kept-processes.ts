@@ -472,9 +472,9 @@ function labelOf(text: string): RunLabel | undefined {
   }
 }
 
-/** A name for a keeper's socket beside the hub's. */
+/** A name for a keeper's socket beside the hub's. Keepers of different protocols run side by side. */
 export function keeperSocket(hubSocket: string): string {
   return hubSocket.startsWith('\\\\')
     ? `${hubSocket}-keeper-${randomBytes(4).toString('hex')}`
-    : hubSocket.replace(/hub\.sock$/, 'kept.sock');
+    : hubSocket.replace(/hub\.sock$/, `kept-${String(KEEPER_PROTOCOL)}.sock`);
 }

@@ -202,6 +202,8 @@ export class SessionHost {
           const lease = session?.mobility.lent === true ? launchLease(session, services) : undefined;
           const { launch } = await launches.plan(asked.options, session?.worktree);
           const mirror = session && this.transcripts.mirrorOf(session);
+          // What the last hub had read of the transcript and not stored is in its file.
+          void mirror?.settled();
           return kept.adopt(run, { ...asked, ...launch, lease, ...(mirror && { mirror }) }, listener);
         },
       }),
