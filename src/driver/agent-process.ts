@@ -124,6 +124,13 @@ export class AgentProcess {
     this.#input.push(text, messageId);
   }
 
+  /** Takes back a message that waits in Claude Code's queue; false if it is no longer there. */
+  async withdraw(messageId: string): Promise<boolean> {
+    // The SDK (0.3.325) has this method, and does not declare it.
+    const query = this.#query as Query & { cancelAsyncMessage(messageId: string): Promise<boolean> };
+    return answered('the withdrawal of a message', CONTROL_ANSWER_MS, query.cancelAsyncMessage(messageId));
+  }
+
   async interrupt(): Promise<void> {
     await answered('an interrupt', INTERRUPT_ANSWER_MS, this.#query.interrupt());
   }

@@ -4,7 +4,7 @@ import type { EventBody, FileEdit, Original } from '../schema/events.ts';
 export type FileBefore = { kind: 'absent' } | { kind: 'text'; text: string } | { kind: 'unknown' };
 
 /** How far Claude Code has got with a message. */
-export type DeliveryState = 'queued' | 'started' | 'ended';
+export type DeliveryState = 'queued' | 'started' | 'ended' | 'withdrawn';
 
 /** What the engine must know about a message immediately, and no one afterwards. */
 export type AgentSignal =

@@ -1,7 +1,7 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import type { EventBody, MessageBlock, MessageBody } from '../schema/events.ts';
 import { toAgentResult } from './agent-result.ts';
-import type { AgentSignal, Translation } from './agent-signal.ts';
+import type { AgentSignal, DeliveryState, Translation } from './agent-signal.ts';
 import { describeRetry, isLoginRefusal } from './api-retry.ts';
 import { fileSignals } from './file-edit.ts';
 
@@ -146,9 +146,15 @@ function declaredSignals(message: SDKMessage): AgentSignal[] {
   }
 }
 
+const DELIVERY_STATES: Readonly<Record<string, DeliveryState>> = {
+  queued: 'queued',
+  started: 'started',
+  cancelled: 'withdrawn',
+};
+
 function deliverySignals({ type, command_uuid: id, state }: Undeclared): AgentSignal[] {
   if (type !== 'command_lifecycle' || typeof id !== 'string') return [];
-  return [{ kind: 'delivery', messageId: id, state: state === 'queued' || state === 'started' ? state : 'ended' }];
+  return [{ kind: 'delivery', messageId: id, state: DELIVERY_STATES[String(state)] ?? 'ended' }];
 }
 
 /** Kept as received; it has no effect. */

@@ -129,6 +129,10 @@ export class EngineClient {
         return driven(await this.#answerForm(command));
       case 'rename':
         return engine.session(sessionId).rename(command.title);
+      case 'withdraw':
+        return engine.session(sessionId).withdraw(command.messageId, command.replacement);
+      case 'archive':
+        return engine.session(sessionId).archive(command.archived);
       case 'examine': {
         const stale = await engine.session(sessionId).examine(command.requestId);
         return stale === undefined ? {} : { stale };

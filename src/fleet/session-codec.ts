@@ -1,15 +1,35 @@
 /** How the records of sessions and requests are stored, in both directions. */
 
 import type { Decision } from '../driver/permission-ask.ts';
+import type { Message } from '../engine/conversation/outbox.ts';
 import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
 import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord, type SessionEvent } from '../schema/events.ts';
 import { SessionRecord } from '../schema/records.ts';
-import type { HubRef, RequestOutcome, StoredRequest, StoredSession, StoredEvent } from '../schema/store.ts';
+import type {
+  HubRef,
+  RequestOutcome,
+  StoredMessage,
+  StoredRequest,
+  StoredSession,
+  StoredEvent,
+} from '../schema/store.ts';
 import type { EventPage, Store } from '../store/contract.ts';
 
 export function sessionRow(record: SessionRecord, runsOn: HubRef): StoredSession {
-  const { id, owner, state: tag, title, createdAt, lastActiveAt, options, workspace, totals, ...state } = record;
+  const {
+    id,
+    owner,
+    state: tag,
+    title,
+    createdAt,
+    lastActiveAt,
+    archivedAt,
+    options,
+    workspace,
+    totals,
+    ...state
+  } = record;
   const { secretNames, movable } = record.continuity;
   return {
     id,
@@ -23,6 +43,7 @@ export function sessionRow(record: SessionRecord, runsOn: HubRef): StoredSession
     state: asJson({ tag, owner, ...state }) as StoredSession['state'],
     createdAt: Math.trunc(createdAt),
     lastActiveAt: Math.trunc(lastActiveAt),
+    ...(archivedAt !== undefined && { archivedAt: Math.trunc(archivedAt) }),
     runsOn,
     ...(movable && { movable: true }),
   };
@@ -31,8 +52,9 @@ export function sessionRow(record: SessionRecord, runsOn: HubRef): StoredSession
 /** Throws if the row is not one that this version can read. */
 export function recordOfRow(row: StoredSession): SessionRecord {
   const { tag, ...state } = row.state;
-  const { id, title = '', createdAt, lastActiveAt, options, workspace, totals } = row;
-  return SessionRecord.parse({ ...state, id, state: tag, title, createdAt, lastActiveAt, options, workspace, totals });
+  const { id, title = '', createdAt, lastActiveAt, archivedAt, options, workspace, totals } = row;
+  const times = { createdAt, lastActiveAt, archivedAt };
+  return SessionRecord.parse({ ...state, id, state: tag, title, ...times, options, workspace, totals });
 }
 
 /** Undefined if the row is not one that this version can read. */
@@ -42,6 +64,17 @@ export function readableRecord(row: StoredSession): SessionRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A message to Claude Code, with how much of it is the hub's own words. */
+export function messageContent({ text, preamble }: Message): unknown {
+  return preamble === undefined ? text : { text, preamble };
+}
+
+export function messageOfRow({ id, content }: StoredMessage): Message {
+  if (typeof content === 'string') return { id, text: content };
+  const { text, preamble } = content as { text: string; preamble: number };
+  return { id, text, preamble };
 }
 
 /** A request with everything needed to show and answer it, whichever process asked. */

@@ -15,7 +15,15 @@ import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { recall } from './recall.ts';
-import { decisionOf, outcomeRow, recordOfRow, requestRow, sessionEvent, sessionRow } from '../fleet/session-codec.ts';
+import {
+  decisionOf,
+  messageContent,
+  outcomeRow,
+  recordOfRow,
+  requestRow,
+  sessionEvent,
+  sessionRow,
+} from '../fleet/session-codec.ts';
 import { unfinishedOn } from '../fleet/take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
@@ -228,10 +236,11 @@ export class Journal implements SessionArchive {
         this.#changes.pushEvent(eventRow(sessionId, notice.event));
         break;
       case 'message': {
-        const { id, text } = notice.message;
+        const { id } = notice.message;
         this.#messages.add(id);
         const at = Math.trunc(this.#options.now());
-        this.#changes.push({ type: 'message.put', message: { id, sessionId, at, content: text } });
+        const content = messageContent(notice.message);
+        this.#changes.push({ type: 'message.put', message: { id, sessionId, at, content } });
         break;
       }
       case 'delivered':

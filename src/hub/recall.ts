@@ -7,7 +7,7 @@ import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
 import { knownOf } from '../fleet/lease.ts';
-import { newestEvents, recordOfRow, requestOfRow } from '../fleet/session-codec.ts';
+import { messageOfRow, newestEvents, recordOfRow, requestOfRow } from '../fleet/session-codec.ts';
 
 export interface Recaller {
   readonly store: Store;
@@ -33,7 +33,7 @@ export async function recall(sessionId: string, recaller: Recaller): Promise<Rec
     lastEventId: lastId,
     droppedThrough,
     requests: requests.items.map(requestOfRow),
-    messages: messages.map(({ id, content }) => ({ id, text: String(content) })),
+    messages: messages.map(messageOfRow),
     grants: await store.grants(sessionId),
   };
 }

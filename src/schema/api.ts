@@ -135,7 +135,16 @@ export type ApiError = z.infer<typeof apiError>;
 
 // ── sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const SESSION_CONTROLS = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard'] as const;
+export const SESSION_CONTROLS = [
+  'message',
+  'fork',
+  'interrupt',
+  'cancel',
+  'rewind',
+  'apply',
+  'discard',
+  'archive',
+] as const;
 
 /** A session as shown in lists and the stream. */
 export const apiSession = z.object({
@@ -150,6 +159,8 @@ export const apiSession = z.object({
   activity: z.string().optional(),
   createdAt: time,
   lastActiveAt: time,
+  /** When it was put away; a message takes it out of the archive. */
+  archivedAt: time.optional(),
   totalTurns: count,
   totalCostUsd: z.number(),
   /** It cost more than that, by an unknown amount. */
@@ -241,6 +252,8 @@ export const sessionsQuery = z.strictObject({
   /** The id of a principal. */
   owner: z.string().max(200).optional(),
   hub: z.string().max(200).optional(),
+  /** Only those that are put away, or only those that are not. */
+  archived: flag.optional(),
   /** `next` from the previous page. */
   after: z.string().max(500).optional(),
   limit: limit(200, 50),
@@ -265,6 +278,12 @@ export type DirectoriesAnswer = z.infer<typeof directoriesAnswer>;
 
 /** `POST …/rename`. */
 export const renameBody = z.strictObject({ title: z.string().trim().min(1).max(200) });
+
+/** `POST …/archive`: puts a session at rest away, or takes it back. */
+export const archiveBody = z.strictObject({ archived: z.boolean().default(true) });
+
+/** `PATCH …/messages/{message}`: other words for a message that is still queued. */
+export const queuedMessageBody = z.strictObject({ prompt: z.string().min(1).max(1_000_000) });
 
 /** What the sessions that the hub still has have cost, by day, project and owner; most first, days newest first. */
 export const costsAnswer = z.object({

@@ -103,6 +103,9 @@ export const Command = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('examine'), sessionId, requestId: z.string() }),
   z.object({ kind: z.literal('interrupt'), sessionId }),
   z.object({ kind: z.literal('rename'), sessionId, title: z.string() }),
+  z.object({ kind: z.literal('archive'), sessionId, archived: z.boolean() }),
+  /** Takes back a message that is still queued, or puts other words in its place. */
+  z.object({ kind: z.literal('withdraw'), sessionId, messageId: z.string(), replacement: z.string().optional() }),
   z.object({ kind: z.literal('cancel'), sessionId }),
   z.object({ kind: z.literal('rewind'), sessionId, toUserMessage: z.string(), dryRun: z.boolean() }),
   z.object({

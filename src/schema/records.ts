@@ -91,6 +91,8 @@ export const SessionRecord = z.object({
   title: z.string(),
   createdAt: z.number(),
   lastActiveAt: z.number(),
+  /** When it was put away; a message takes it out of the archive. */
+  archivedAt: z.number().optional(),
   /** As it was started, without values of `env`, `mcpServers` and `settings`. */
   options: sessionOptions,
   workspace: workspaceRecord,

@@ -37,6 +37,8 @@ export const StoredSession = z.object({
   state: z.looseObject({ tag: z.enum(SESSION_STATES) }),
   createdAt: Time,
   lastActiveAt: Time,
+  /** When it was put away, if it is. */
+  archivedAt: Time.optional(),
   /** The only hub that may change it. */
   runsOn: HubRef,
   /** Another hub may claim it once that one's lease has expired. All others wait for the machine they run on. */

@@ -210,6 +210,8 @@ export interface SessionQuery {
   readonly principal?: string;
   readonly tags?: readonly SessionState[];
   readonly hub?: string;
+  /** Only those that are put away, or only those that are not. */
+  readonly archived?: boolean;
   /** Matched anywhere in id, title, directory or principal, ignoring case. */
   readonly search?: string;
   /** `next` from the previous page. */

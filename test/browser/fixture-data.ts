@@ -2,7 +2,7 @@ import type { ApiEvent, ApiMe, ApiRequest, ApiSession } from '../../src/schema/a
 import type { MessageBlock } from '../../src/schema/events.ts';
 import type { FixtureData } from './fixture-hub.ts';
 
-const ALL: ApiSession['may'] = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard'];
+const ALL: ApiSession['may'] = ['message', 'fork', 'interrupt', 'cancel', 'rewind', 'apply', 'discard', 'archive'];
 
 export function ago(seconds: number): string {
   return new Date(Date.now() - seconds * 1000).toISOString();

@@ -64,6 +64,7 @@ describe.each(KINDS)('%s', (kind) => {
           principal: index % 2 === 0 ? 'local' : 'token:ci',
           state: { tag: index % 5 === 0 ? 'running' : 'idle' },
           ...(index === 7 && { title: 'Fix the 100%_CPU Bug' }),
+          ...(index === 8 && { archivedAt: T0 }),
         }),
       );
       await store.write(rows.map(put), hub);
@@ -77,6 +78,10 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids({ tags: ['running'] })).toEqual(['s20', 's15', 's10', 's05', 's00']);
       expect(await ids({ tags: [] })).toEqual([]);
       expect(await ids({ hub: 'hub-b' })).toEqual([]);
+      expect(await ids({ archived: true })).toEqual(['s08']);
+      expect(await ids({ archived: false })).toHaveLength(24);
+      await store.write([put(session('s08', hub))], hub);
+      expect(await ids({ archived: true })).toEqual([]);
       expect(await ids({ search: '100%_cpu' })).toEqual(['s07']);
       expect(await ids({ search: '1%cpu' })).toEqual([]);
       expect(await ids({ search: 'S1' })).toHaveLength(10);

@@ -161,6 +161,7 @@ export const api = {
   directories: (path: string) => call<DirectoriesAnswer>('GET', 'directories', { query: { path } }),
   signInCode: () => call<{ code: string }>('POST', 'sign-in-codes', { body: {} }),
   rename: (id: string, title: string) => call<StopAnswer>('POST', `${of(id)}/rename`, { body: { title } }),
+  archive: (id: string, archived: boolean) => call<StopAnswer>('POST', `${of(id)}/archive`, { body: { archived } }),
   rules: () => call<RulesAnswer>('GET', 'rules'),
   rulePacks: () => call<PacksAnswer>('GET', 'rules/packs'),
   replayRule: (body: ReplayBody) => call<ReplayAnswer>('POST', 'rules/replay', { body }),
@@ -172,6 +173,10 @@ export const api = {
   start: (body: StartBody, idempotencyKey: string) => call<TurnAnswer>('POST', 'sessions', { body, idempotencyKey }),
   message: (id: string, body: MessageBody, idempotencyKey: string) =>
     call<TurnAnswer>('POST', `${of(id)}/messages`, { body, idempotencyKey }),
+  changeMessage: (id: string, message: string, prompt: string) =>
+    call<StopAnswer>('PATCH', `${of(id)}/messages/${encodeURIComponent(message)}`, { body: { prompt } }),
+  withdrawMessage: (id: string, message: string) =>
+    call<StopAnswer>('DELETE', `${of(id)}/messages/${encodeURIComponent(message)}`),
   fork: (id: string, body: ForkBody, idempotencyKey: string) =>
     call<TurnAnswer>('POST', `${of(id)}/fork`, { body, idempotencyKey }),
   interrupt: (id: string) => call<StopAnswer>('POST', `${of(id)}/interrupt`, { body: {} }),

@@ -107,7 +107,9 @@ export class SessionView {
     if (!detail.value) return;
     const rested = row.state !== detail.value.state;
     if (row.status !== 'running') this.workingSince.value = undefined;
-    detail.value = { ...detail.value, ...row };
+    // What is not in the row any more is not so any more.
+    const { options, needs, result, requests, queued, lastEventId } = detail.value;
+    detail.value = { ...row, options, needs, requests, queued, lastEventId, ...(result && { result }) };
     if (rested || detail.value.queued.length > 0) void this.refresh();
   }
 

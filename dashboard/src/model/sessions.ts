@@ -10,6 +10,7 @@ export const STATUS_FILTERS = {
   working: { label: 'Working', status: 'running' },
   rest: { label: 'At rest', status: 'idle,error' },
   cancelled: { label: 'Cancelled', status: 'cancelled' },
+  archived: { label: 'Archived', status: undefined },
 } as const;
 export type StatusFilter = keyof typeof STATUS_FILTERS;
 
@@ -30,7 +31,9 @@ export const listState = signal<
   state: 'loading',
 });
 
-export const sessions = computed(() => order.value.flatMap((id) => known.value.get(id) ?? []));
+export const sessions = computed(() =>
+  order.value.flatMap((id) => known.value.get(id) ?? []).filter((row) => isArchived(row) === filters().archived),
+);
 export const hasMore = computed(() => next.value !== undefined);
 
 const recent = computed(() => [...known.value.values()].sort((a, b) => (a.lastActiveAt < b.lastActiveAt ? 1 : -1)));
@@ -125,11 +128,20 @@ function remember(rows: readonly ApiSession[]): void {
 }
 
 function filters() {
-  return { search: search.value.trim(), status: STATUS_FILTERS[statusFilter.value].status };
+  return {
+    search: search.value.trim(),
+    status: STATUS_FILTERS[statusFilter.value].status,
+    archived: statusFilter.value === 'archived',
+  };
+}
+
+function isArchived({ archivedAt }: ApiSession): boolean {
+  return archivedAt !== undefined;
 }
 
 function matches(row: ApiSession): boolean {
-  const { status, search: words } = filters();
+  const { status, search: words, archived } = filters();
+  if (isArchived(row) !== archived) return false;
   if (status !== undefined && !status.split(',').includes(row.status)) return false;
   const looked = `${row.sessionId} ${row.title ?? ''} ${row.cwd} ${row.owner.id} ${row.owner.name}`.toLowerCase();
   return looked.includes(words.toLowerCase());

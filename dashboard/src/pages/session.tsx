@@ -57,6 +57,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
             <Visible text={detail.title ?? `Session ${shortId(detail.sessionId)}`} />
           </h1>
           <Status state={detail.state} />
+          {detail.archivedAt !== undefined && <span class="tag">Archived</span>}
         </div>
         <p class="quiet session-facts">
           <Project of={detail} />

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { ApiSessionDetail, MessageBody } from '../../../src/schema/api.ts';
+import type { ApiSessionDetail, MessageBody, StopAnswer } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
@@ -24,7 +24,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
   const field = useRef<HTMLTextAreaElement>(null);
   /** The same message keeps its key: sent again after a lost connection, it arrives once. */
   const key = useRef(newKey());
-  const { may, sessionId, state: sessionState, queued } = detail;
+  const { may, sessionId, state: sessionState } = detail;
   if (!may.includes('message') && !may.includes('fork')) return null;
   if (sessionState === 'cancelled' && !may.includes('fork')) return null;
   const works = (STATES_AT_WORK as readonly string[]).includes(sessionState);
@@ -67,18 +67,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
         void submit('message');
       }}
     >
-      {queued.length > 0 && (
-        <ul class="queued" aria-label="Queued messages">
-          {queued.map(({ id, at, text }) => (
-            <li key={id}>
-              <span class="tag">Queued</span> <Visible text={oneLine(text)} />{' '}
-              <span class="quiet">
-                <Time at={at} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Queue shown={shown} detail={detail} />
       <label class="field">
         <span class="visually-hidden">Message</span>
         <textarea
@@ -163,4 +152,106 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
       </div>
     </form>
   );
+}
+
+type QueuedMessage = ApiSessionDetail['queued'][number];
+
+/** What Claude has not taken up yet: it can still be changed or taken back. */
+function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionView; detail: ApiSessionDetail }) {
+  const editing = useSignal<{ readonly id: string; readonly words: string } | undefined>(undefined);
+  const state = useSignal<{ readonly busy: boolean; readonly problem: string }>({ busy: false, problem: '' });
+  const run = async (act: () => Promise<StopAnswer>) => {
+    if (state.value.busy) return;
+    state.value = { busy: true, problem: '' };
+    try {
+      const { done } = await act();
+      state.value = { busy: false, problem: done ? '' : 'Too late: Claude has already taken the message up.' };
+      if (done) editing.value = undefined;
+    } catch (error) {
+      state.value = { busy: false, problem: wordsOf(error) };
+    }
+    await shown.refresh();
+  };
+  const save = ({ id, words }: { id: string; words: string }) => {
+    if (words.trim() !== '') void run(() => api.changeMessage(sessionId, id, words));
+  };
+  const { problem, busy } = state.value;
+  const edited = editing.value;
+  // Claude may take a message up while it is being edited: the words stay.
+  const rows = edited && !queued.some(({ id }) => id === edited.id) ? [...queued, toRow(edited)] : queued;
+  if (rows.length === 0 && problem === '') return null;
+  return (
+    <div class="queue">
+      {problem !== '' && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {rows.length > 0 && (
+        <ul class="queued" aria-label="Queued messages">
+          {rows.map(({ id, at, text }) => (
+            <li key={id}>
+              {edited?.id === id ? (
+                <>
+                  <label class="field">
+                    <span class="visually-hidden">Queued message</span>
+                    <textarea
+                      autoFocus
+                      rows={Math.min(MAX_ROWS, edited.words.split('\n').length)}
+                      value={edited.words}
+                      onInput={({ currentTarget }) => (editing.value = { id, words: currentTarget.value })}
+                      onKeyDown={(event) => {
+                        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) save(edited);
+                      }}
+                    />
+                  </label>
+                  <div class="buttons">
+                    <button type="button" class="button small primary" disabled={busy} onClick={() => save(edited)}>
+                      Save
+                    </button>
+                    <button type="button" class="button small" onClick={() => (editing.value = undefined)}>
+                      Leave it as it was
+                    </button>
+                  </div>
+                </>
+              ) : (
+                <>
+                  <span class="queued-text">
+                    <span class="tag">Queued</span> <Visible text={oneLine(text)} />{' '}
+                    <span class="quiet">
+                      <Time at={at} />
+                    </span>
+                  </span>
+                  {may.includes('message') && (
+                    <span class="buttons">
+                      <button
+                        type="button"
+                        class="link"
+                        disabled={busy}
+                        onClick={() => (editing.value = { id, words: text })}
+                      >
+                        Edit
+                      </button>
+                      <button
+                        type="button"
+                        class="link"
+                        disabled={busy}
+                        onClick={() => void run(() => api.withdrawMessage(sessionId, id))}
+                      >
+                        Remove
+                      </button>
+                    </span>
+                  )}
+                </>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function toRow({ id, words }: { readonly id: string; readonly words: string }): QueuedMessage {
+  return { id, at: '', text: words };
 }

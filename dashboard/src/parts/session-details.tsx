@@ -61,6 +61,11 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
         <Fact name="Last active">
           <Time at={detail.lastActiveAt} />
         </Fact>
+        {(detail.archivedAt !== undefined || detail.may.includes('archive')) && (
+          <Fact name="Archive">
+            <Archive detail={detail} />
+          </Fact>
+        )}
         <Fact name="Turns">{detail.totalTurns}</Fact>
         <Fact name="Cost">
           {costWords(detail)} <span class="quiet">{costTitle(detail)}</span>
@@ -80,6 +85,35 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+/** Out of the lists, and nothing else: it is found by the filter, and its next message takes it back. */
+function Archive({ detail: { sessionId, archivedAt, may } }: { detail: ApiSessionDetail }) {
+  const problem = useSignal('');
+  const isArchived = archivedAt !== undefined;
+  const put = () => {
+    problem.value = '';
+    api.archive(sessionId, !isArchived).catch((error: unknown) => (problem.value = wordsOf(error)));
+  };
+  return (
+    <>
+      {isArchived && (
+        <>
+          since <Time at={archivedAt} />{' '}
+        </>
+      )}
+      {may.includes('archive') && (
+        <button type="button" class="link" title="A message takes it back, too" onClick={put}>
+          {isArchived ? 'Take it back' : 'Archive this session'}
+        </button>
+      )}
+      {problem.value !== '' && (
+        <span class="problem" role="alert">
+          {problem.value}
+        </span>
+      )}
+    </>
   );
 }
 

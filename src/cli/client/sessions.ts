@@ -33,7 +33,8 @@ export async function listSessions(client: ClientContext, { all }: { all: boolea
   const sessions: ApiSession[] = [];
   let after: string | undefined;
   do {
-    const page = await api.get<SessionsPage>('/api/v1/sessions', { limit: all || json ? PAGE : SHOWN, after });
+    const query = all || json ? { limit: PAGE } : { limit: SHOWN, archived: 'false' };
+    const page = await api.get<SessionsPage>('/api/v1/sessions', { ...query, after });
     sessions.push(...page.sessions);
     after = page.next;
   } while (after !== undefined && (all || json));

@@ -7,6 +7,7 @@ import type { SessionNotice } from '../notices.ts';
 import type { Message } from './outbox.ts';
 import type { OpenRequest } from '../requests/requests.ts';
 import type { SessionRules } from '../rules/standing/session-rules.ts';
+import type { RestoredTimes } from './session-times.ts';
 import type { Stood } from './standing.ts';
 
 /** What a conversation reports as it proceeds. */
@@ -38,10 +39,8 @@ export interface ConversationSeed extends ReportsSeed {
 }
 
 /** What is left of a conversation from an earlier process. */
-export interface RestoredConversation extends Stood {
+export interface RestoredConversation extends Stood, RestoredTimes {
   readonly reports: RestoredReports;
-  readonly createdAt: number;
-  readonly lastActiveAt: number;
   readonly topic: string;
   readonly requests: readonly RequestRecord[];
   readonly grants: readonly Grant[];

@@ -96,12 +96,12 @@ export class Conversation {
   }
 
   #restore(restored: RestoredConversation): void {
-    const { reports, createdAt, lastActiveAt, topic, requests, undelivered } = restored;
+    const { reports, topic, requests, undelivered } = restored;
     this.#restoreAction(restored);
     this.#reports.restore(reports, this.atRest);
     // The last call of the model may not have been stored in time.
     if (!this.atRest && this.state !== 'starting') this.totals.spends();
-    this.times.restore(createdAt, lastActiveAt);
+    this.times.restore(restored);
     this.#topic = topic;
     this.#lastMessageAt = reports.lastMessageAt;
     for (const request of requests) this.requests.restore(request);
@@ -193,10 +193,11 @@ export class Conversation {
   say(message: Message): void {
     if (this.state === 'cancelled') throw new DomainError('CANCELLED', 'The session was cancelled; start a new one.');
     if (this.#topic === '') this.#topic = oneLine(message.text, TOPIC_CHARS);
+    const begins = this.atRest || this.state === 'starting';
     if (this.atRest) this.#beginTurn();
     this.activity.messageGiven();
     this.#lastMessageAt = this.log.nextId;
-    this.outbox.add(message);
+    this.outbox.add({ ...message, ...(begins && { begins }) });
     this.#services.tell({ kind: 'message', message });
   }
 

@@ -29,6 +29,23 @@ describe('outbox', () => {
     expect(outbox.takeUndelivered()).toEqual([]);
   });
 
+  it('lets go of what is queued behind a turn, and of nothing else', () => {
+    const outbox = new Outbox();
+    outbox.add({ id: 'first', text: 'first', begins: true });
+    outbox.add({ id: 'second', text: 'second' });
+    outbox.add({ id: 'note', text: 'note', preamble: 4 });
+    expect(['first', 'second', 'note', 'never'].map((id) => outbox.isQueued(id))).toEqual([false, true, false, false]);
+    outbox.advance('second', 'queued');
+    expect(outbox.isQueued('second')).toBe(true);
+    outbox.advance('second', 'withdrawn');
+    expect(outbox.isQueued('second')).toBe(false);
+    // A process that takes over does not get it either.
+    expect(outbox.accepted).toEqual([]);
+    outbox.add({ id: 'third', text: 'third' });
+    outbox.advance('third', 'started');
+    expect(outbox.isQueued('third')).toBe(false);
+  });
+
   it('hands out only untouched messages for redelivery', () => {
     const outbox = outboxWith('a', 'b');
     expect(outbox.untouched.map(({ text }) => text)).toEqual(['a', 'b']);

@@ -6,6 +6,8 @@ export interface Message {
   readonly text: string;
   /** How many characters at its beginning are the hub's own words. */
   readonly preamble?: number;
+  /** The turn began with it: Claude Code works on it as soon as it arrives. */
+  readonly begins?: true;
 }
 
 type Stage = 'sent' | 'queued' | 'started';
@@ -35,12 +37,14 @@ export class Outbox {
     const message = this.#messages.get(id);
     if (!message) return;
     if (stage !== 'queued' && message.stage !== 'started') this.#onDelivered(id);
-    if (stage === 'ended') this.#messages.delete(id);
+    // No other process may get it either.
+    if (stage === 'withdrawn') this.#unsay(id);
+    if (stage === 'ended' || stage === 'withdrawn') this.#messages.delete(id);
     else message.stage = stage;
   }
 
-  find(id: string): Omit<Message, 'id'> | undefined {
-    const { stage: _stage, ...message } = this.#messages.get(id) ?? {};
+  find(id: string): Omit<Message, 'id' | 'begins'> | undefined {
+    const { stage: _stage, begins: _begins, ...message } = this.#messages.get(id) ?? {};
     return 'text' in message ? message : undefined;
   }
 
@@ -50,7 +54,13 @@ export class Outbox {
     for (const id of ids ?? [...this.#messages.keys()]) this.#remove(id);
   }
 
-  /** It could not be delivered, and the caller gets the error. */
+  /** Waits for the end of what Claude Code is doing. One that carries the hub's own words cannot be missed. */
+  isQueued(id: string): boolean {
+    const { stage, begins, preamble } = this.#messages.get(id) ?? {};
+    return (stage === 'sent' || stage === 'queued') && begins === undefined && preamble === undefined;
+  }
+
+  /** It could not be delivered, and the caller gets the error; or the caller no longer wants it delivered. */
   takeBack(id: string): void {
     if (!this.#messages.has(id)) return;
     this.#unsay(id);

@@ -1,10 +1,18 @@
 import { msBetween, type Clock, type Instant } from '../clock.ts';
 
+/** Times of day. */
+export interface RestoredTimes {
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  readonly archivedAt?: number | undefined;
+}
+
 /** When things happened to a session: the time of day for display, monotonic spans for decisions. */
 export class SessionTimes {
   #createdAt: number;
   readonly #clock: Clock;
   #lastActiveAt: number;
+  #archivedAt: number | undefined;
   #activeSince: Instant;
   #workingSince: Instant;
   /** The last sign of life from Claude Code since the call started. */
@@ -19,9 +27,10 @@ export class SessionTimes {
   }
 
   /** For a session from another process. Its idle time is counted from now. */
-  restore(createdAt: number, lastActiveAt: number): void {
+  restore({ createdAt, lastActiveAt, archivedAt }: RestoredTimes): void {
     this.#createdAt = createdAt;
     this.#lastActiveAt = lastActiveAt;
+    this.#archivedAt = archivedAt;
   }
 
   /** Time of day. */
@@ -32,6 +41,11 @@ export class SessionTimes {
   /** Time of day. */
   get lastActiveAt(): number {
     return this.#lastActiveAt;
+  }
+
+  /** Time of day, if it was put away and nothing was asked of it since. */
+  get archivedAt(): number | undefined {
+    return this.#archivedAt;
   }
 
   /** Since something last happened; used for parking and dropping. */
@@ -59,8 +73,16 @@ export class SessionTimes {
     this.#activeSince = this.#clock.instant();
   }
 
+  /** Returns whether that changed anything. */
+  archive(archived: boolean): boolean {
+    if ((this.#archivedAt !== undefined) === archived) return false;
+    this.#archivedAt = archived ? this.#clock.wallTime() : undefined;
+    return true;
+  }
+
   callBegins(): void {
     this.active();
+    this.#archivedAt = undefined;
     this.#workingSince = this.#activeSince;
     this.#lastHeard = undefined;
   }

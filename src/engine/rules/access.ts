@@ -35,6 +35,8 @@ const NEEDED: Readonly<Record<CommandKind, Right>> = {
   examine: 'read',
   interrupt: 'stop',
   rename: 'drive',
+  archive: 'drive',
+  withdraw: 'drive',
   cancel: 'stop',
   rewind: 'drive',
   diff: 'read',

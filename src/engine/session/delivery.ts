@@ -42,6 +42,22 @@ export async function sendNote({ conversation, process, services }: Session, tex
   }
 }
 
+/** Takes back a queued message, or puts other words in its place, at the end of the queue. False if it is too late. */
+export async function withdraw(session: Session, messageId: string, replacement?: string): Promise<boolean> {
+  session.mobility.checkOwned();
+  const { conversation, process, notices } = session;
+  await process.startSettled();
+  await process.closed();
+  if (!conversation.outbox.isQueued(messageId)) return false;
+  if (process.live && !(await process.live.withdraw(messageId))) return false;
+  conversation.outbox.takeBack(messageId);
+  if (replacement !== undefined && process.live) await sendPrompt(session, replacement);
+  // A message must not start a process while requests are open: it goes along with what is decided.
+  else if (replacement !== undefined) conversation.say({ id: randomUUID(), text: replacement });
+  notices.tell({ kind: 'changed' });
+  return true;
+}
+
 /** Tells a new process what was decided while the session had none. */
 export async function handOver(session: Session): Promise<void> {
   session.mobility.checkOwned();

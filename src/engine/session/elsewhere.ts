@@ -21,6 +21,8 @@ export interface Outcomes {
   examine: { readonly stale?: Stale };
   interrupt: boolean;
   rename: boolean;
+  archive: boolean;
+  withdraw: boolean;
   cancel: boolean;
   rewind: RewindOutcome | Asked;
   diff: DiffPage;

@@ -239,6 +239,7 @@ function restoredSession(recalled: RecalledSession, env: NodeJS.ProcessEnv): Res
     reports: { events, lastEventId, droppedThrough, lastMessageAt, totals, model, permissionMode, tools },
     createdAt: record.createdAt,
     lastActiveAt: record.lastActiveAt,
+    archivedAt: record.archivedAt,
     topic: record.title,
     requests,
     grants,

@@ -43,6 +43,7 @@ function shownRecord(session: Session): ShownRecord {
   if (model !== undefined) record.model = model;
   if (permissionMode !== undefined) record.permissionMode = permissionMode;
   if (tools) record.tools = tools;
+  if (times.archivedAt !== undefined) record.archivedAt = times.archivedAt;
   if (lastToolUseId !== undefined) record.lastToolUseId = lastToolUseId;
   if (cancellation) record.cancellation = cancellation;
   if (result) record.turn = result;

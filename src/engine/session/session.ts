@@ -27,11 +27,11 @@ import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/principal.ts';
 import type { Rules } from '../rules/rules.ts';
 import { SessionRules } from '../rules/standing/session-rules.ts';
-import { handOver, redeliver, sendPrompt, sendNote } from './delivery.ts';
+import { handOver, redeliver, sendPrompt, sendNote, withdraw } from './delivery.ts';
 import { callNote } from '../requests/handover.ts';
 import { Mobility } from './mobility.ts';
 import type { RewindOrder, RewindOutcome } from './rewind.ts';
-import { cannotSwitch, outOfContact, requestNotFound, runsElsewhere } from './session-errors.ts';
+import { busy, cannotSwitch, outOfContact, requestNotFound, runsElsewhere } from './session-errors.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
 import { SessionRewinds } from './session-rewinds.ts';
 import type { SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
@@ -271,6 +271,11 @@ export class Session implements AskingSession {
     return sendPrompt(this, text);
   }
 
+  /** Takes back a queued message, or puts other words in its place. False if it is too late for that. */
+  withdraw(messageId: string, replacement?: string): Promise<boolean> {
+    return this.oneReplyAtATime(() => withdraw(this, messageId, replacement));
+  }
+
   /** Restarts a process for a session whose requests were decided while it had none. */
   handOver(): Promise<void> {
     return handOver(this);
@@ -341,6 +346,15 @@ export class Session implements AskingSession {
     const { setup } = this.conversation;
     if (setup.options.title === title) return Promise.resolve(false);
     setup.add({ title });
+    this.notices.tell({ kind: 'changed' });
+    return Promise.resolve(true);
+  }
+
+  /** Returns whether that changed anything. The next message takes it out of the archive. */
+  archive(archived: boolean): Promise<boolean> {
+    this.mobility.checkOwned();
+    if (archived && !this.atRest) throw busy(this);
+    if (!this.conversation.times.archive(archived)) return Promise.resolve(false);
     this.notices.tell({ kind: 'changed' });
     return Promise.resolve(true);
   }

@@ -7,11 +7,13 @@ import type { WhenBusy } from '../../schema/enums.ts';
 import {
   applyAnswer,
   applyBody,
+  archiveBody,
   discardAnswer,
   discardBody,
   emptyBody,
   forkBody,
   messageBody,
+  queuedMessageBody,
   renameBody,
   rewindAnswer,
   rewindBody,
@@ -71,6 +73,16 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
     const json: StopAnswer = { session: await storedSession(context, id, viewOf(principal)), done };
     return { status: 200, json };
   };
+
+  const withdrawn = (call: ApiCall<unknown, unknown>, replacement?: string): Promise<RouteResponse> =>
+    stopped(call, (client, sessionId) =>
+      client.execute<'withdraw'>({
+        kind: 'withdraw',
+        sessionId,
+        messageId: call.params['message'] ?? '',
+        ...(replacement !== undefined && { replacement }),
+      }),
+    );
 
   return [
     defineRoute({
@@ -143,6 +155,37 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         stopped(call, (client, sessionId) =>
           client.execute<'rename'>({ kind: 'rename', sessionId, title: call.body.title }),
         ),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/sessions/{id}/archive',
+      operation: 'archiveSession',
+      summary: 'Puts a session at rest away, so that lists leave it out, or takes it back.',
+      roles: DRIVERS,
+      body: archiveBody,
+      answers: { 200: { description: 'It is where it was wanted.', schema: stopAnswer } },
+      run: (call) =>
+        stopped(call, (client, sessionId) => client.execute<'archive'>({ kind: 'archive', sessionId, ...call.body })),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/api/v1/sessions/{id}/messages/{message}',
+      operation: 'changeMessage',
+      summary: 'Puts other words in the place of a message that is still queued, at the end of the queue.',
+      roles: DRIVERS,
+      body: queuedMessageBody,
+      maxBodyBytes: LONG_BODY,
+      answers: { 200: { description: 'Whether it was still queued.', schema: stopAnswer } },
+      run: (call) => withdrawn(call, call.body.prompt),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v1/sessions/{id}/messages/{message}',
+      operation: 'withdrawMessage',
+      summary: 'Takes back a message that is still queued.',
+      roles: DRIVERS,
+      answers: { 200: { description: 'Whether it was still queued.', schema: stopAnswer } },
+      run: (call) => withdrawn(call),
     }),
     defineRoute({
       method: 'POST',

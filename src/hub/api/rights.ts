@@ -81,6 +81,7 @@ export function controlsOf(principal: Principal, session: StoredSession): ApiSes
     rewind: drives && !isCancelled && hasCheckpoints,
     apply: drives && hasWorktree,
     discard: drives && hasWorktree,
+    archive: drives && isResting,
   };
   return (Object.keys(offered) as ApiSession['may']).filter((control) => offered[control]);
 }

@@ -38,7 +38,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
       roles: EVERY_ROLE,
       query: sessionsQuery,
       answers: { 200: { description: 'A page of sessions.', schema: sessionsPage } },
-      async run({ context: { store }, principal, query: { status, search, owner, hub, after, limit } }) {
+      async run({ context: { store }, principal, query: { status, search, owner, hub, archived, after, limit } }) {
         const tags = status && SESSION_STATES.filter((tag) => status.includes(COMPACT_STATUS[tag]));
         const of = readsAll(principal) ? owner : principal.id;
         const { items, next, unreadable } = await store.sessions({
@@ -46,6 +46,7 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
           ...(of !== undefined && { principal: of }),
           ...(tags && { tags }),
           ...(hub !== undefined && { hub }),
+          ...(archived !== undefined && { archived }),
           ...(search !== undefined && search !== '' && { search }),
           ...(after !== undefined && { after }),
         });

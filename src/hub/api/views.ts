@@ -16,7 +16,7 @@ import type { Principal } from '../../engine/rules/principal.ts';
 import { suggestRule } from '../../engine/rules/standing/suggest.ts';
 import { ruleFields } from '../../schema/standing-rules.ts';
 import type { RequestRecord } from '../../schema/events.ts';
-import { readableRecord } from '../../fleet/session-codec.ts';
+import { messageOfRow, readableRecord } from '../../fleet/session-codec.ts';
 import { answersAsPerson, mayAnswer } from '../../engine/rules/access.ts';
 import { controlsOf } from './rights.ts';
 
@@ -69,6 +69,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     owner: await ownerOf(row, view),
     createdAt: iso(row.createdAt),
     lastActiveAt: iso(row.lastActiveAt),
+    ...(row.archivedAt !== undefined && { archivedAt: iso(row.archivedAt) }),
     totalTurns: turns,
     totalCostUsd: roundUsd(costUsd),
     ...(costUnknown && { costUnknown }),
@@ -127,7 +128,7 @@ export async function sessionDetail(
     needs: row.secretNames,
     ...(shown && { result: shown.result }),
     requests: await Promise.all(requests.map((request) => requestView(request, row, view))),
-    queued: messages.map(({ id, at, content }) => ({ id, at: iso(at), text: textOf(content) })),
+    queued: messages.flatMap(queuedView),
     lastEventId,
   };
 }
@@ -258,10 +259,11 @@ export function requestTarget({ kind, ask }: StoredRequest): string {
   return kind === 'user_question' ? questionTexts(input).join(' | ') : summarizeTool(toolName, input);
 }
 
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  const { text } = (content ?? {}) as { text?: unknown };
-  return typeof text === 'string' ? text : JSON.stringify(content ?? '');
+/** What a person or a caller wrote: the hub's own words are left out, and so is a message of nothing else. */
+function queuedView(row: StoredMessage): ApiSessionDetail['queued'] {
+  const { id, text, preamble = 0 } = messageOfRow(row);
+  const said = text.slice(preamble).trimStart();
+  return said === '' ? [] : [{ id, at: iso(row.at), text: said }];
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -5,9 +5,10 @@ import { REMOVALS } from './migrations/0002-removals.ts';
 import { TRANSCRIPTS } from './migrations/0003-transcripts.ts';
 import { RULES } from './migrations/0004-rules.ts';
 import { PUSHES } from './migrations/0005-pushes.ts';
+import { ARCHIVE } from './migrations/0006-archive.ts';
 
 /** In order, the first is version 1. Never changed once released: mistakes are fixed by the next one. */
-export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS, RULES, PUSHES];
+export const MIGRATIONS: readonly string[] = [FIRST, REMOVALS, TRANSCRIPTS, RULES, PUSHES, ARCHIVE];
 
 /**
  * Migrates the tables to this program's version, inside the caller's transaction, which keeps others from doing the

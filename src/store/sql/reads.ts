@@ -111,11 +111,12 @@ export class SqlReads implements StoreReads {
     return new Map(rows.map((row) => [String(row['id']), Number(row['seq'])]));
   }
 
-  async sessions({ principal, tags, hub, search, after, limit }: SessionQuery): Promise<Page<StoredSession>> {
+  async sessions({ principal, tags, hub, archived, search, after, limit }: SessionQuery): Promise<Page<StoredSession>> {
     const where = new Conditions();
     if (principal !== undefined) where.add('principal = ?', principal);
     if (tags !== undefined) where.add(tags.length === 0 ? '1 = 0' : `tag IN (${slots(tags)})`, ...tags);
     if (hub !== undefined) where.add('hub = ?', hub);
+    if (archived !== undefined) where.add('archived = ?', archived ? 1 : 0);
     if (search !== undefined) where.add(this.#sql.dialect.contains('search'), search.toLowerCase());
     if (after !== undefined) {
       const { at, id } = fromCursor(after);

@@ -18,6 +18,7 @@ const SESSION_COLUMNS = [
   'fence',
   'last_active_at',
   'holds_work',
+  'archived',
   'search',
   'data',
 ] as const;
@@ -318,10 +319,10 @@ function collect(
   for (const { seq, write } of writes) {
     switch (write.table) {
       case 'sessions': {
-        const { id, principal, state, runsOn, lastActiveAt } = write.row;
+        const { id, principal, state, runsOn, lastActiveAt, archivedAt } = write.row;
         rows[write.isNew ? 'newSessions' : 'sessions'].push([
           ...[id, seq, principal, state.tag, runsOn.hub, runsOn.fence, lastActiveAt],
-          ...[holdsWork(write.row) ? 1 : 0, searchText(write.row), toJson(write.row)],
+          ...[holdsWork(write.row) ? 1 : 0, archivedAt === undefined ? 0 : 1, searchText(write.row), toJson(write.row)],
         ]);
         break;
       }

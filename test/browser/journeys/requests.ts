@@ -76,7 +76,7 @@ export function requests(world: JourneyWorld): void {
     });
   });
 
-  test('a command is denied with a message that reaches Claude, a question is answered, and a message sent meanwhile is queued', async () => {
+  test('a command is denied with a message that reaches Claude, a question is answered, and messages sent meanwhile are queued, changed and taken back', async () => {
     const { hub } = world;
     const held = gate(text('Thank you.'));
     hub.model.on('Clean up').reply(
@@ -96,7 +96,7 @@ export function requests(world: JourneyWorld): void {
       }),
       held,
     );
-    hub.model.on('And then this').reply(text('The second is done.'));
+    hub.model.on('And then that instead').reply(text('The second is done.'));
     const page = await world.openSignedIn();
     const session = await hub.startSession({ prompt: 'Clean up', title: 'Tidy' });
     await cardOf(page, 'Tidy').getByText('touch cleaned').first().waitFor();
@@ -118,11 +118,21 @@ export function requests(world: JourneyWorld): void {
     const queued = page.getByRole('list', { name: 'Queued messages' });
     await queued.getByText('And then this').waitFor();
     expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('');
+    await sendMessage(page, 'Never do this');
+    const unwanted = queued.getByRole('listitem').filter({ hasText: 'Never do this' });
+    await unwanted.getByRole('button', { name: 'Remove' }).click();
+    await unwanted.waitFor({ state: 'detached' });
+    await queued.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Queued message', { exact: true }).fill('And then that instead');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await queued.getByText('And then that instead').waitFor();
+    expect(await queued.getByRole('listitem').count()).toBe(1);
     held.release();
     await page.getByText('The second is done.').waitFor();
     await waitForState(page, 'Idle');
     await queued.waitFor({ state: 'detached' });
     expect(await page.getByText('Thank you.').count()).toBe(1);
+    expect(sentToModel()).not.toMatch(/And then this|Never do this/);
   });
 
   test('a plan is rendered and allowed, a long task is followed to its end, and its files are restored', async () => {

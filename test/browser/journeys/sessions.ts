@@ -3,7 +3,8 @@ import { access, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { hang, text, tool } from '../../../src/scripted-model/reply.ts';
+import { gate, hang, text, tool } from '../../../src/scripted-model/reply.ts';
+import type { SessionsPage } from '../../../src/schema/api.ts';
 import { sendMessage, waitForState, type JourneyWorld } from '../journey-world.ts';
 
 export function sessions(world: JourneyWorld): void {
@@ -37,6 +38,49 @@ export function sessions(world: JourneyWorld): void {
     await page.getByRole('button', { name: 'Cancel session' }).click();
     await page.getByRole('button', { name: 'Yes, cancel it' }).click();
     await waitForState(page, 'Cancelled');
+  });
+
+  test('a session is renamed, put away and found again; a message takes it back, and its answer is marked until seen', async () => {
+    const { hub } = world;
+    const held = gate(text('And two.'));
+    hub.model.on('Say one').reply(text('One.'));
+    hub.model.on('Say two').reply(held);
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Say one', title: 'Counting' });
+    const row = page.locator('.session-row', { hasText: 'Counting aloud' });
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.getByText('One.').waitFor();
+    await waitForState(page, 'Idle');
+    await page.getByRole('link', { name: 'Details' }).click();
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByLabel('Title').fill('Counting aloud');
+    await page.getByRole('button', { name: 'Save title' }).click();
+    await page.getByRole('heading', { name: 'Counting aloud' }).waitFor();
+    await page.getByRole('button', { name: 'Archive this session' }).click();
+    await page.locator('.session-title').getByText('Archived').waitFor();
+
+    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+    await page.getByRole('button', { name: 'At rest' }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Archived' }).click();
+    await row.waitFor();
+    await page.reload();
+    await row.waitFor();
+    const { sessions: listed } = await hub.api<SessionsPage>('GET', 'sessions?archived=false');
+    expect(listed.map((one) => one.sessionId)).not.toContain(sessionId);
+
+    await hub.api('POST', `sessions/${sessionId}/messages`, { prompt: 'Say two' });
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await row.getByText('Working').waitFor();
+    expect(await row.getByLabel('Not seen yet').count()).toBe(0);
+    held.release();
+    await row.getByLabel('Not seen yet').waitFor();
+    await row.click();
+    await page.getByText('And two.').waitFor();
+    await page.goBack();
+    await row.getByText('Idle').waitFor();
+    expect(await row.getByLabel('Not seen yet').count()).toBe(0);
   });
 
   test('text is shown as it is written, once, with the time it takes', async () => {
