@@ -77,10 +77,14 @@ export class Part {
     this.#scrollers = scrollersOf(element);
     const resized = new ResizeObserver(() => this.measure());
     resized.observe(element);
+    // What is above it may become shorter: then it comes onto the screen without being scrolled there.
+    const appears = new IntersectionObserver(() => this.measure(), { threshold: [0, 1] });
+    appears.observe(element);
     watched.add(this);
     listen();
     return () => {
       resized.disconnect();
+      appears.disconnect();
       watched.delete(this);
       this.#element = undefined;
     };

@@ -11,11 +11,12 @@ import type { SessionView } from '../model/session-view.ts';
 import { Composer } from '../parts/composer.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
-import { CancelIcon, PauseIcon } from '../parts/icons.tsx';
+import { CancelIcon, ChevronIcon, PauseIcon } from '../parts/icons.tsx';
 import { Project, Visible } from '../parts/plain-text.tsx';
 import { SessionDetails } from '../parts/session-details.tsx';
 import { Status } from '../parts/status.tsx';
 import { TimelineView } from '../parts/timeline-view.tsx';
+import type { ScrollPlace } from '../parts/virtual-list.tsx';
 import { WorkView } from '../parts/work-view.tsx';
 import { costTitle, costWords, duration, plural, shortId } from '../text/words.ts';
 
@@ -49,15 +50,23 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
   useEffect(() => {
     if (!document.hidden) markSeen(detail);
   }, [detail.lastActiveAt, detail.state]);
+  const header = useSignal<Header>('open');
+  const isFolded = header.value === 'folded' && tab === 'timeline';
   return (
     <main class="session" id="content" tabIndex={-1}>
-      <header class="session-header">
+      <header class={isFolded ? 'session-header folded' : 'session-header'}>
         <div class="session-title">
           <h1>
             <Visible text={detail.title ?? `Session ${shortId(detail.sessionId)}`} />
           </h1>
           <Status state={detail.state} />
           {detail.archivedAt !== undefined && <span class="tag">Archived</span>}
+          {isFolded && (
+            <button type="button" class="link unfold-header" onClick={() => (header.value = 'held open')}>
+              <ChevronIcon />
+              <span class="visually-hidden">Show the controls</span>
+            </button>
+          )}
         </div>
         <p class="quiet session-facts">
           <Project of={detail} />
@@ -83,12 +92,30 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
           <Elapsed shown={shown} detail={detail} />
         </p>
       </header>
-      {tab === 'timeline' && <TimelineView shown={shown} detail={detail} />}
+      {tab === 'timeline' && (
+        <TimelineView
+          shown={shown}
+          detail={detail}
+          onScroll={(place) => (header.value = headerAfter(header.value, place))}
+        />
+      )}
       {tab === 'work' && <WorkView shown={shown} detail={detail} />}
       {tab === 'details' && <SessionDetails detail={detail} />}
       {tab === 'timeline' && <Composer shown={shown} detail={detail} />}
     </main>
   );
+}
+
+/** On a phone, whoever reads what was before needs the room: only the title stays. */
+type Header = 'open' | 'folded' | 'held open';
+
+/** Much more than a header is high: what folds must not bring the end or the start onto the screen, and unfold again. */
+const FOLDS_FROM_PX = 320;
+const UNFOLDS_AT_PX = 40;
+
+function headerAfter(header: Header, { atEnd, top }: ScrollPlace): Header {
+  if (atEnd || top <= UNFOLDS_AT_PX) return 'open';
+  return header === 'open' && top >= FOLDS_FROM_PX ? 'folded' : header;
 }
 
 const QUIET_MS = 30_000;

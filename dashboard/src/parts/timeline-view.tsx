@@ -13,9 +13,15 @@ import { RequestCard } from './request-card.tsx';
 import { isTyping } from './shortcuts.tsx';
 import { Time } from './time.tsx';
 import { TimelineRow } from './timeline-row.tsx';
-import { VirtualList, type ListControl } from './virtual-list.tsx';
+import { VirtualList, type ListControl, type ScrollPlace } from './virtual-list.tsx';
 
-export function TimelineView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
+interface Props {
+  shown: SessionView;
+  detail: ApiSessionDetail;
+  onScroll: (place: ScrollPlace) => void;
+}
+
+export function TimelineView({ shown, detail, onScroll }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<ListControl>(null);
   const atEnd = useSignal(true);
@@ -97,7 +103,10 @@ export function TimelineView({ shown, detail }: { shown: SessionView; detail: Ap
             marked={marked.value}
             isStop={(row) => 'request' in row}
             onNearStart={() => shown.readEarlier()}
-            onAtEnd={(is) => (atEnd.value = is)}
+            onScroll={(place) => {
+              atEnd.value = place.atEnd;
+              onScroll(place);
+            }}
           />
         )}
         {!atEnd.value && (

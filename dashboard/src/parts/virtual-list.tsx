@@ -15,7 +15,7 @@ interface Props<Item> {
   readonly followEnd?: boolean;
   readonly onNearStart?: () => void;
   readonly onNearEnd?: () => void;
-  readonly onAtEnd?: (atEnd: boolean) => void;
+  readonly onScroll?: (place: ScrollPlace) => void;
   readonly class?: string;
   /** Filled in with a way to bring an item onto the screen. */
   readonly control?: RefObject<ListControl | null>;
@@ -25,12 +25,23 @@ interface Props<Item> {
   readonly marked?: string | undefined;
 }
 
+export interface ScrollPlace {
+  readonly atEnd: boolean;
+  readonly top: number;
+}
+
 export interface ListControl {
   show(key: string): void;
 }
 
+/** A row, and where on the screen it begins. */
+interface Anchor {
+  readonly key: string;
+  readonly top: number;
+}
+
 /** Where lists were left, by entry of the history. */
-const places = new Map<string, { anchor: { key: string; offset: number }; heights: Map<string, number> }>();
+const places = new Map<string, { anchor: Anchor; heights: Map<string, number> }>();
 const MAX_PLACES = 100;
 
 const OVERSCAN_PX = 600;
@@ -40,8 +51,8 @@ const AT_END_PX = 40;
 const SHOWN_PX = 12;
 
 /**
- * A long list of which only the part near the screen exists. Heights are measured, and changes above the first visible
- * item do not move it.
+ * A long list of which only the part near the screen exists. Heights are measured, and neither changes above the first
+ * visible item nor a header that folds away move it on the screen.
  */
 export function VirtualList<Item>(props: Props<Item>) {
   const { items, keyOf, render, estimate, scroller, label, followEnd = false } = props;
@@ -51,8 +62,10 @@ export function VirtualList<Item>(props: Props<Item>) {
   const heights = useRef(kept?.heights ?? new Map<string, number>());
   const [, redraw] = useReducer((count: number, _: undefined) => count + 1, 0);
   const follows = useRef(followEnd && !kept);
-  /** The first visible item and how far above the edge it begins. */
-  const anchor = useRef<{ key: string; offset: number } | undefined>(kept?.anchor);
+  /** The first visible item. */
+  const anchor = useRef<Anchor | undefined>(kept?.anchor);
+  /** How far it was scrolled when its rows were last in place. */
+  const scrolled = useRef<number | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
 
@@ -72,13 +85,14 @@ export function VirtualList<Item>(props: Props<Item>) {
     const onScroll = () => {
       const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX;
       follows.current = (latest.current.followEnd ?? false) && atEnd;
-      latest.current.onAtEnd?.(atEnd);
+      latest.current.onScroll?.({ atEnd, top: element.scrollTop });
       remember();
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => redraw(undefined));
     };
     const remember = () => {
       anchor.current = firstVisible(outer.current, element);
+      scrolled.current = element.scrollTop;
     };
     const resized = new ResizeObserver(() => {
       if (follows.current) element.scrollTop = element.scrollHeight;
@@ -99,7 +113,7 @@ export function VirtualList<Item>(props: Props<Item>) {
 
   const show = (key: string): void => {
     follows.current = false;
-    anchor.current = { key, offset: SHOWN_PX };
+    anchor.current = { key, top: (scroller.current?.getBoundingClientRect().top ?? 0) + SHOWN_PX };
     redraw(undefined);
   };
   if (props.control) props.control.current = { show };
@@ -144,6 +158,9 @@ export function VirtualList<Item>(props: Props<Item>) {
         changed = true;
       }
     }
+    // It was scrolled, and the event has yet to come: that must not be taken back.
+    const since = element.scrollTop - (scrolled.current ?? element.scrollTop);
+    if (anchor.current && since !== 0) anchor.current = { ...anchor.current, top: anchor.current.top - since };
     if (follows.current) {
       element.scrollTop = element.scrollHeight;
     } else if (anchor.current) {
@@ -152,10 +169,11 @@ export function VirtualList<Item>(props: Props<Item>) {
       const before = offsets[index];
       if (row || before !== undefined) {
         const at = row ? row.getBoundingClientRect().top : list.getBoundingClientRect().top + (before ?? 0);
-        const drift = at - element.getBoundingClientRect().top - anchor.current.offset;
+        const drift = at - anchor.current.top;
         if (Math.abs(drift) >= 1) element.scrollTop += drift;
       }
     }
+    scrolled.current = element.scrollTop;
     if (changed) redraw(undefined);
     if (top < NEAR_PX) latest.current.onNearStart?.();
     if (total - top - height < NEAR_PX) latest.current.onNearEnd?.();
@@ -192,11 +210,11 @@ function windowOf(scroller: HTMLElement | null, list: HTMLElement | null, total:
   return { top: scroller.getBoundingClientRect().top - list.getBoundingClientRect().top, height };
 }
 
-function firstVisible(list: HTMLElement | null, scroller: HTMLElement) {
+function firstVisible(list: HTMLElement | null, scroller: HTMLElement): Anchor | undefined {
   const edge = scroller.getBoundingClientRect().top;
   for (const row of list?.querySelectorAll<HTMLElement>(':scope > [data-key]') ?? []) {
     const box = row.getBoundingClientRect();
-    if (box.bottom > edge) return { key: row.dataset['key'] ?? '', offset: box.top - edge };
+    if (box.bottom > edge) return { key: row.dataset['key'] ?? '', top: box.top };
   }
   return undefined;
 }

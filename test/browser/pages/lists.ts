@@ -100,6 +100,33 @@ export function lists(): void {
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
   });
+
+  test('on a phone the header of a session folds away from what is read, which does not move on the screen', async () => {
+    const id = SESSION_ID;
+    const { page } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[id] = Array.from({ length: 200 }, (_, index) => says(index + 1, `Line number ${index + 1}`));
+      },
+      { viewport: { width: 390, height: 800 }, touch: true },
+      SESSION,
+    );
+    await page.getByText('Line number 200').waitFor();
+    const tabs = page.getByRole('navigation', { name: 'Parts of the session' });
+    await tabs.waitFor();
+    const line = page.getByText('Line number 190', { exact: true });
+    const before = await line.boundingBox();
+    await page.evaluate(`document.querySelector('.timeline').scrollBy({ top: -100 })`);
+    await tabs.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name: 'Fix the failing price test' }).waitFor();
+    await expect.poll(async () => Math.round((await line.boundingBox())!.y - before!.y)).toBe(100);
+    await page.getByRole('button', { name: 'Show the controls' }).click();
+    await tabs.waitFor();
+    await expect.poll(async () => Math.round((await line.boundingBox())!.y - before!.y)).toBe(100);
+    await page.getByRole('button', { name: 'Latest' }).click();
+    await page.getByText('Line number 200').waitFor();
+    await tabs.waitFor();
+  });
 }
 
 function lastRow(page: Page): Promise<number> {
