@@ -39,6 +39,10 @@ export class SyntheticAgent {
 
   readonly pid = undefined;
 
+  async models(): Promise<[]> {
+    return [];
+  }
+
   send(_text: string, messageId: string): void {
     setImmediate(() => this.#turn(messageId));
   }

@@ -46,6 +46,13 @@ export interface AgentExit {
   error: string | undefined;
 }
 
+export interface OfferedModel {
+  /** As it is asked for. */
+  readonly value: string;
+  readonly name: string;
+  readonly description: string;
+}
+
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
@@ -118,6 +125,12 @@ export class AgentProcess {
   /** Resolves when Claude Code has answered that it is ready: requests that it waits for have been asked by then. */
   async ready(): Promise<void> {
     await this.#query.initializationResult();
+  }
+
+  /** The models that Claude Code offers its user. */
+  async models(): Promise<OfferedModel[]> {
+    const models = await this.#query.supportedModels();
+    return models.map(({ value, displayName, description }) => ({ value, name: displayName, description }));
   }
 
   send(text: string, messageId: string): void {

@@ -189,7 +189,9 @@ function toBlock(block: Record<string, unknown>): MessageBlock {
     const isError = block['is_error'] === true;
     const output = toolOutput(block['content']);
     const exitCode = exitCodeOf(output, isError);
-    return { kind: 'tool_result', toolUseId, output, isError, ...(exitCode !== undefined && { exitCode }) };
+    const images = imagesOf(block['content']).length;
+    const more = { ...(exitCode !== undefined && { exitCode }), ...(images > 0 && { images }) };
+    return { kind: 'tool_result', toolUseId, output, isError, ...more };
   }
   return { kind: 'other', name: typeof type === 'string' ? type : 'unknown' };
 }
@@ -212,6 +214,34 @@ function toolOutput(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return (content as { text?: unknown }[]).map(({ text }) => (typeof text === 'string' ? text : '')).join('\n');
+}
+
+/** The images in a message of Claude Code that carries the results of tools, by call. */
+export function imagesIn(message: unknown): ToolImage[] {
+  const { message: said } = isObject(message) ? message : {};
+  const content = isObject(said) ? said['content'] : undefined;
+  if (!Array.isArray(content)) return [];
+  return content
+    .filter(isObject)
+    .flatMap(({ tool_use_id: toolUseId, content: parts }) =>
+      typeof toolUseId === 'string' ? imagesOf(parts).map((image) => ({ toolUseId, ...image })) : [],
+    );
+}
+
+export interface ToolImage {
+  readonly toolUseId: string;
+  readonly mediaType: string;
+  /** In base 64. */
+  readonly data: string;
+}
+
+function imagesOf(content: unknown): Omit<ToolImage, 'toolUseId'>[] {
+  if (!Array.isArray(content)) return [];
+  return content.filter(isObject).flatMap(({ type, source }) => {
+    if (type !== 'image' || !isObject(source)) return [];
+    const { media_type: mediaType, data } = source;
+    return typeof mediaType === 'string' && typeof data === 'string' ? [{ mediaType, data }] : [];
+  });
 }
 
 /** Claude Code (2.1.325) writes it before the output of a command that failed, and nowhere else. */

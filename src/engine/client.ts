@@ -1,4 +1,5 @@
 import type { Settings } from '../config/load-settings.ts';
+import type { OfferedModel } from '../driver/agent-process.ts';
 import { DomainError } from '../errors/errors.ts';
 import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { RequestRecord } from '../schema/events.ts';
@@ -249,6 +250,11 @@ export class EngineClient {
   /** Where sessions may work, if the operator limits it. */
   get allowedDirectories(): readonly string[] | undefined {
     return this.#rules.policy.directories.roots;
+  }
+
+  /** The models that Claude Code offered when a session last started; none before that. */
+  async offeredModels(): Promise<readonly OfferedModel[]> {
+    return this.#engine.models;
   }
 
   /** The modes that it may start sessions in. */

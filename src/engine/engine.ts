@@ -1,4 +1,5 @@
 import type { Settings } from '../config/load-settings.ts';
+import type { OfferedModel } from '../driver/agent-process.ts';
 import type { PermissionUpdate } from '../driver/permission-ask.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
@@ -174,6 +175,11 @@ export class Engine {
   /** The tools that sessions reported at their start, once there was one. */
   get tools(): string[] | undefined {
     return this.#host.tools;
+  }
+
+  /** The models that Claude Code offered when a session last started; none before that. */
+  get models(): readonly OfferedModel[] {
+    return this.#host.models;
   }
 
   get clock(): EngineServices['clock'] {

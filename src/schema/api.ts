@@ -276,6 +276,19 @@ export const directoriesQuery = z.strictObject({
 export const directoriesAnswer = z.object({ path: z.string(), directories: z.array(z.string()) });
 export type DirectoriesAnswer = z.infer<typeof directoriesAnswer>;
 
+/** `GET /models`: what Claude Code offered when a session last started; none before that. */
+export const modelsAnswer = z.object({
+  models: z.array(
+    z.object({
+      /** As it is asked for. */
+      value: z.string(),
+      name: z.string(),
+      description: z.string(),
+    }),
+  ),
+});
+export type ModelsAnswer = z.infer<typeof modelsAnswer>;
+
 /** `POST …/rename`. */
 export const renameBody = z.strictObject({ title: z.string().trim().min(1).max(200) });
 
@@ -423,6 +436,16 @@ export const eventsPage = z.object({
   droppedThrough: count,
 });
 export type EventsPage = z.infer<typeof eventsPage>;
+
+/** What a browser shows as a picture, and nothing that could be more than that. */
+export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+/** `GET …/events/{event}/images`: the images that came with the results of tools in one event. */
+export const imagesAnswer = z.object({
+  images: z.array(
+    z.object({ toolUseID: z.string(), mediaType: z.enum(IMAGE_TYPES), /** In base 64. */ data: z.string() }),
+  ),
+});
+export type ImagesAnswer = z.infer<typeof imagesAnswer>;
 
 export const diffQuery = z.strictObject({
   /** `applied`: what the last apply changed. */

@@ -36,6 +36,8 @@ const ToolResultBlock = z.object({
   output: z.string(),
   isError: z.boolean(),
   exitCode: z.number().exactOptional(),
+  /** How many images came with it. */
+  images: z.int().positive().exactOptional(),
 });
 export type ToolResultBlock = z.infer<typeof ToolResultBlock>;
 

@@ -102,7 +102,7 @@ describe('every page', () => {
     ]);
     await page.goto(hub.url + SESSION);
     await page.getByRole('heading', { name: 'Fix the failing price test' }).waitFor();
-    const aroundIt = ['All', 'Waiting', 'Working', 'At rest', 'Cancelled', 'Start ↑', 'Outline'];
+    const aroundIt = ['All', 'Waiting', 'Working', 'At rest', 'Cancelled', 'Archived', 'Start ↑', 'Outline'];
     const left = (await names()).filter((name) => !aroundIt.includes(name));
     expect(left).toEqual(['Notifications', 'Sign out', 'Keyboard']);
     expect(await page.getByRole('textbox').count()).toBe(0);

@@ -12,7 +12,7 @@ import {
 import type { CommandOf } from '../../src/schema/commands.ts';
 import { tokensAnswer } from '../../src/schema/api-admin.ts';
 import type { Principal } from '../../src/engine/rules/principal.ts';
-import { allow, ask, put, request, session, settle } from '../store/rows.ts';
+import { allow, append, ask, event, put, request, session, settle } from '../store/rows.ts';
 import {
   ADMIN,
   APPROVER,
@@ -142,6 +142,25 @@ describe('reading', () => {
     expect(await read('')).toMatchObject({ events: [{ id: 1 }, { id: 2 }], lastId: 2, droppedThrough: 0 });
     expect(await read('?after=1')).toMatchObject({ events: [{ id: 2 }] });
     expect(await read('?limit=1')).toMatchObject({ events: [{ id: 1 }], lastId: 2 });
+  });
+
+  test('images that came with results are pictures and nothing else, in JSON', async () => {
+    const world = await openWithSessions();
+    const picture = (media_type: string) => ({ type: 'image', source: { type: 'base64', media_type, data: 'aGk=' } });
+    const content = [picture('image/png'), picture('image/svg+xml'), picture('text/html')];
+    const result = { type: 'tool_result', tool_use_id: 't1', content };
+    const original = { message: { type: 'user', message: { role: 'user', content: [result] } } };
+    const block = { kind: 'tool_result', toolUseId: 't1', output: '', isError: false, images: 3 };
+    const body = { kind: 'message', role: 'user', blocks: [block] };
+    await world.write(append(event('s1', 3, { data: { body, original } })));
+    const read = (principal: Principal, id: number) =>
+      world.call(principal, 'GET', `/api/v1/sessions/s1/events/${id}/images`);
+    expect((await read(CALLER, 3)).json).toEqual({
+      images: [{ toolUseID: 't1', mediaType: 'image/png', data: 'aGk=' }],
+    });
+    expect((await read(CALLER, 2)).json).toEqual({ images: [] });
+    expect((await read(CALLER, 9)).json).toEqual({ images: [] });
+    expect((await read(OTHER, 3)).status).toBe(404);
   });
 
   test('the inbox shows a request with its full input and whether the reader may answer it', async () => {

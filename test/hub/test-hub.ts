@@ -26,6 +26,10 @@ export class FakeAgent {
     this.#listener = listener;
   }
 
+  async models(): Promise<[]> {
+    return [];
+  }
+
   send(text: string, id: string): void {
     this.prompts.push(text);
     queueMicrotask(() => this.say(STARTED, RUNNING, { kind: 'delivery', messageId: id, state: 'started' }));

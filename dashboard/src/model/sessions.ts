@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { ApiSession } from '../../../src/schema/api.ts';
+import type { ApiSession, ModelsAnswer } from '../../../src/schema/api.ts';
 import { api, wordsOf } from '../api/client.ts';
 
 const PAGE = 200;
@@ -43,10 +43,27 @@ export const directories = computed(() =>
   [...new Set(recent.value.map(({ cwd, workspace }) => workspace?.origin ?? cwd))].slice(0, 50),
 );
 
-/** The names that Claude Code has for the current models, and those that sessions have used. */
-export const models = computed(() => [
-  ...new Set(['opus', 'sonnet', 'haiku', ...recent.value.flatMap(({ model }) => model ?? [])]),
-]);
+type OfferedModel = ModelsAnswer['models'][number];
+
+const named = (value: string): OfferedModel => ({ value, name: value, description: '' });
+const offered = signal<readonly OfferedModel[]>(['opus', 'sonnet', 'haiku'].map(named));
+
+/** What Claude Code offers, and what sessions have used. */
+export const models = computed(() => {
+  const values = new Set(offered.value.map(({ value }) => value));
+  const used = new Set(recent.value.flatMap(({ model }) => model ?? []));
+  return [...offered.value, ...[...used].filter((name) => !values.has(name)).map(named)];
+});
+
+/** What Claude Code offers is known once a session has started; until then its names for the current models do. */
+export function loadModels(): void {
+  api.models().then(
+    ({ models: known }) => {
+      if (known.length > 0) offered.value = known;
+    },
+    () => undefined,
+  );
+}
 
 export function session(id: string): ApiSession | undefined {
   return known.value.get(id);

@@ -5,7 +5,8 @@ import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { draft as kept, forgetDraft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
-import { directories, listState, loadSessions, models } from '../model/sessions.ts';
+import { directories, listState, loadModels, loadSessions } from '../model/sessions.ts';
+import { Models } from '../parts/composer.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Path, Visible } from '../parts/plain-text.tsx';
@@ -49,6 +50,7 @@ export function NewSessionPage() {
   const key = useRef(newKey());
   useEffect(() => {
     if (listState.peek().state === 'loading') void loadSessions();
+    loadModels();
   }, []);
   if (me.value?.may.start === false) {
     return (
@@ -186,11 +188,7 @@ export function NewSessionPage() {
               value={model}
               onInput={({ currentTarget }) => set({ model: currentTarget.value })}
             />
-            <datalist id="models">
-              {models.value.map((name) => (
-                <option value={name} />
-              ))}
-            </datalist>
+            <Models />
           </label>
           <label class="field">
             <span>Allowed without asking, one rule per line</span>

@@ -7,7 +7,7 @@ import { me } from '../api/sign-in.ts';
 import { draft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
-import { models } from '../model/sessions.ts';
+import { loadModels, models } from '../model/sessions.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
 import { oneLine } from '../text/words.ts';
 import { Visible } from './plain-text.tsx';
@@ -86,7 +86,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
         />
       </label>
       {may.includes('message') && (
-        <details class="turn-options">
+        <details class="turn-options" onToggle={loadModels}>
           <summary>
             {[
               mode.value === '' ? (detail.permissionMode ?? 'default mode') : mode.value,
@@ -121,11 +121,7 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
                 key.current = newKey();
               }}
             />
-            <datalist id="models">
-              {models.value.map((name) => (
-                <option value={name} />
-              ))}
-            </datalist>
+            <Models />
           </div>
         </details>
       )}
@@ -151,6 +147,17 @@ export function Composer({ shown, detail }: { shown: SessionView; detail: ApiSes
         )}
       </div>
     </form>
+  );
+}
+
+/** For a field with `list="models"`. */
+export function Models() {
+  return (
+    <datalist id="models">
+      {models.value.map(({ value, name, description }) => (
+        <option value={value} label={[name, description].filter((words) => words !== '').join(': ')} />
+      ))}
+    </datalist>
   );
 }
 

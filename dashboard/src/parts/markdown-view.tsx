@@ -5,6 +5,8 @@ import { Unfolded, useIsInput } from './part.tsx';
 import { Code, Visible } from './plain-text.tsx';
 
 const MAX_LENGTH = 200_000;
+/** Fences that hold no code, or do not say what they hold. */
+const PLAIN = /^(?:$|te?xt\b|plain|output|log\b|console\b|markdown\b|md\b)/i;
 
 export function MarkdownView({ text }: { text: string }) {
   const blocks = useMemo(() => (text.length > MAX_LENGTH ? undefined : parseBlocks(text)), [text]);
@@ -33,7 +35,7 @@ function showBlock(block: Block): ComponentChild {
               <Visible text={block.info} />
             </p>
           )}
-          <Code text={block.text} label="Code" />
+          <Code text={block.text} label="Code" tone={PLAIN.test(block.info) ? 'output' : 'code'} />
         </>
       );
     case 'quote':

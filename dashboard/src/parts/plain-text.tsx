@@ -71,8 +71,11 @@ export function Marked({ parts, isCode = false }: MarkedProps) {
 /** Copies the text as it is, with all that is not visible in it. */
 export function Copy({ text, what }: { text: string; what: string }) {
   const done = useSignal(false);
+  // Only pages that came over TLS or from this machine have one.
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (!clipboard) return null;
   const copy = () => {
-    void navigator.clipboard?.writeText(text).then(() => {
+    void clipboard.writeText(text).then(() => {
       done.value = true;
       setTimeout(() => (done.value = false), 2_000);
     });
@@ -111,7 +114,7 @@ export function Project({ of }: { of: Parameters<typeof projectOf>[0] }) {
 interface CodeProps {
   text: string;
   label: string;
-  tone?: 'command' | 'output' | 'problem';
+  tone?: 'command' | 'code' | 'output' | 'problem';
 }
 
 const LIMITS: Limits = { lines: 60, chars: 20_000 };
@@ -130,7 +133,7 @@ export function Code({ text, label, tone = 'output' }: CodeProps) {
       <pre class={`code code-${tone}`} tabIndex={0} role="group" aria-label={label}>
         <Marked
           parts={markedLines(shown === 'all' ? lines : beginningOf(text, lines, shown))}
-          isCode={tone === 'command'}
+          isCode={tone === 'command' || tone === 'code'}
         />
       </pre>
       {shown !== 'all' && (

@@ -1,7 +1,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
-import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiSessionDetail, ImagesAnswer } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { answerState } from '../model/answers.ts';
@@ -174,6 +174,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
           <Code text={call.output} label="Result" tone={call.failed === true ? 'problem' : 'output'} />
         )}
       </Folding>
+      {call.images && <Images sessionId={detail.sessionId} call={call.id} {...call.images} />}
       {call.request && <Decided asked={call.request} />}
       {progress === 'lapsed' && <Lapsed call={call} detail={detail} />}
       {call.steps.length > 0 && (
@@ -186,6 +187,45 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
           {shown.isFolded(call) ? 'Show' : 'Hide'} {plural(call.steps.length, 'step')} of the sub-agent
         </button>
       )}
+    </div>
+  );
+}
+
+interface ImagesProps {
+  sessionId: string;
+  call: string;
+  event: number;
+  count: number;
+}
+
+/** What Claude saw. The place for it is there before it is loaded, so that nothing moves when it is. */
+function Images({ sessionId, call, event, count }: ImagesProps) {
+  const loaded = useSignal<readonly ImagesAnswer['images'][number][] | { readonly why: string } | undefined>(undefined);
+  const isLarge = useSignal(false);
+  useEffect(() => {
+    api.images(sessionId, event).then(
+      ({ images }) => (loaded.value = images.filter(({ toolUseID }) => toolUseID === call)),
+      (error: unknown) => (loaded.value = { why: wordsOf(error) }),
+    );
+  }, [sessionId, event, call]);
+  const state = loaded.value;
+  if (state && 'why' in state)
+    return (
+      <p class="note problem" role="alert">
+        {plural(count, 'image')} could not be loaded: {state.why}
+      </p>
+    );
+  return (
+    <div class={isLarge.value ? 'images large' : 'images'}>
+      {state?.map(({ mediaType, data }, index) => (
+        <button
+          type="button"
+          aria-label={isLarge.value ? 'Show the image smaller' : 'Show the image larger'}
+          onClick={() => (isLarge.value = !isLarge.value)}
+        >
+          <img src={`data:${mediaType};base64,${data}`} alt={`Image ${index + 1} that Claude saw`} />
+        </button>
+      ))}
     </div>
   );
 }

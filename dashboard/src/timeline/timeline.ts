@@ -1,6 +1,6 @@
 import type { MessageRole, Verdict } from '../../../src/schema/enums.ts';
 import type { ApiEvent } from '../../../src/schema/api.ts';
-import type { AgentResult, EventBody, MessageBlock } from '../../../src/schema/events.ts';
+import type { AgentResult, EventBody, MessageBlock, ToolResultBlock } from '../../../src/schema/events.ts';
 import type { Fields } from './event-data.ts';
 import { noteOf } from './notes.ts';
 
@@ -33,6 +33,8 @@ export interface ToolCall {
   /** The call that started the sub-agent that made this one. */
   readonly parent: ToolCall | undefined;
   output?: string;
+  /** The event with the images that it returned. */
+  images?: { readonly event: number; readonly count: number };
   failed?: boolean;
   request?: AskedRequest;
   /** What a sub-agent did for this call. */
@@ -90,7 +92,7 @@ export class Timeline {
     const key = `e${id}`;
     switch (body.kind) {
       case 'message':
-        return this.#message(key, at, body);
+        return this.#message(id, at, body);
       case 'prompt':
         return this.#prompt(key, at, body);
       case 'partial':
@@ -161,12 +163,13 @@ export class Timeline {
     for (const call of this.#open) if (call.cutOff === true) this.#open.delete(call);
   }
 
-  #message(key: string, at: number, { role, blocks, parentToolUseId }: Body<'message'>): void {
+  #message(event: number, at: number, { role, blocks, parentToolUseId }: Body<'message'>): void {
     const parent = parentToolUseId === undefined ? undefined : this.#calls.get(parentToolUseId);
     const into = parent?.steps ?? this.items;
     if (role === 'assistant' && into === this.items) this.#dropUnfinished();
     for (const [index, block] of blocks.entries()) {
-      const item = this.#block(`${key}.${index}`, at, block, role, parent);
+      if (block.kind === 'tool_result') this.#ended(event, at, block);
+      const item = this.#block(`e${event}.${index}`, at, block, role, parent);
       if (item) into.push(item);
     }
   }
@@ -194,16 +197,23 @@ export class Timeline {
         this.#open.add(call);
         return { kind: 'tool', key, at, call };
       }
-      case 'tool_result': {
-        const call = this.#calls.get(block.toolUseId);
-        if (!call) return undefined;
-        Object.assign(call, { endedAt: at, output: block.output, failed: block.isError });
-        this.#open.delete(call);
+      case 'tool_result':
         return undefined;
-      }
       case 'other':
         return { kind: 'note', key, at, text: `(${block.name})`, isProblem: false };
     }
+  }
+
+  #ended(event: number, at: number, { toolUseId, output, isError, images: count }: ToolResultBlock): void {
+    const call = this.#calls.get(toolUseId);
+    if (!call) return;
+    Object.assign(call, {
+      endedAt: at,
+      output,
+      failed: isError,
+      ...(count !== undefined && { images: { event, count } }),
+    });
+    this.#open.delete(call);
   }
 
   /** An allowed call that no process heard about is made again, with the same input, by the next one. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../config/load-settings.ts';
-import type { LaunchLease } from '../../driver/agent-process.ts';
+import type { LaunchLease, OfferedModel } from '../../driver/agent-process.ts';
 import { DomainError, formatError, messageOf } from '../../errors/errors.ts';
 import type { Approvals } from '../requests/approvals.ts';
 import type { Gate } from '../gate.ts';
@@ -67,6 +67,7 @@ export class SessionHost {
   /** Shared by all: hundreds of sessions may be remembered. */
   #services: SessionServices | undefined;
   #tools: string[] | undefined;
+  #models: readonly OfferedModel[] = [];
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -79,6 +80,11 @@ export class SessionHost {
   /** The tools that sessions reported at their start, once there was one. */
   get tools(): string[] | undefined {
     return this.#tools;
+  }
+
+  /** The models that Claude Code offered when a session last started; none before that. */
+  get models(): readonly OfferedModel[] {
+    return this.#models;
   }
 
   create(seed: SessionSeed): Session {
@@ -235,7 +241,13 @@ export class SessionHost {
         trail.grantEnded(session, grant, end);
         archive?.grantClosed(grant, end);
       },
-      onTools: (tools) => this.#learnTools(tools),
+      onTools: (tools, process) => {
+        this.#learnTools(tools);
+        process?.models().then(
+          (models) => (this.#models = models),
+          (error: unknown) => log('debug', `models: ${messageOf(error)}`),
+        );
+      },
       onNotice: (session, notice) => {
         if (stream.listenerCount > 0) stream.tell({ ...notice, ...session.about });
         if (settings.logLevel === 'debug' && notice.kind === 'event') log('debug', eventLine(session.id, notice.event));

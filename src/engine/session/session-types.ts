@@ -81,7 +81,8 @@ export interface SessionServices {
   onAllowed?(session: Session, underWay: ActionUnderWay, since: Since): void;
   onGranted?(session: Session, grant: Grant): void;
   onGrantEnded?(session: Session, grant: Grant, end: GrantEnd): void;
-  onTools(tools: string[]): void;
+  /** What its process has reported at its start. */
+  onTools(tools: string[], process: AgentProcess | undefined): void;
   onNotice?(session: Session, notice: SessionNotice): void;
   readonly debug: (line: string) => void;
 }

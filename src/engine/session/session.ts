@@ -526,7 +526,7 @@ export class Session implements AskingSession {
       case 'changed':
         return this.notices.tell({ kind: 'changed' });
       case 'tools':
-        return this.services.onTools(event.tools);
+        return this.services.onTools(event.tools, this.process.live);
       case 'opened':
         return this.services.onOpened(this, event.request);
       case 'delivered':

@@ -5,7 +5,15 @@ import type { AuditEntry } from '../../audit/audit-entry.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';
-import { apiMe, directoriesAnswer, directoriesQuery, emptyBody, signInCode, type ApiMe } from '../../schema/api.ts';
+import {
+  apiMe,
+  directoriesAnswer,
+  directoriesQuery,
+  emptyBody,
+  modelsAnswer,
+  signInCode,
+  type ApiMe,
+} from '../../schema/api.ts';
 import {
   auditPage,
   auditQuery,
@@ -120,6 +128,17 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
         const directory = path.resolve(os.homedir(), expandHome(query.path));
         const directories = await context.clientFor(principal).browse(directory);
         return { status: 200, json: { path: directory, directories } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/models',
+      operation: 'listModels',
+      summary: 'The models that Claude Code offered when a session last started; none before that.',
+      roles: DRIVERS,
+      answers: { 200: { description: 'The models.', schema: modelsAnswer } },
+      async run({ context, principal }) {
+        return { status: 200, json: { models: await context.clientFor(principal).offeredModels() } };
       },
     }),
     defineRoute({

@@ -7,6 +7,7 @@ import {
   diffQuery,
   eventsPage,
   eventsQuery,
+  imagesAnswer,
   sessionsPage,
   sessionsQuery,
   apiSessionDetail,
@@ -21,7 +22,7 @@ import type { Store } from '../../store/contract.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
-import { eventView, sessionDetail, sessionView, type ViewContext } from './views.ts';
+import { eventView, imagesView, sessionDetail, sessionView, type ViewContext } from './views.ts';
 
 const MAX_REQUESTS = 200;
 /** After all ids: only the totals are wanted. */
@@ -102,6 +103,23 @@ export function sessionRoutes(viewOf: (principal: ViewContext['principal']) => V
         const { events, lastId, droppedThrough } = await store.events(id, query);
         const json: EventsPage = { events: events.map(eventView), lastId, droppedThrough };
         return { status: 200, json };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v1/sessions/{id}/events/{event}/images',
+      operation: 'listImages',
+      summary: 'The images that came with the results of tools in one event, as text.',
+      roles: EVERY_ROLE,
+      answers: { 200: { description: 'The images, in base 64.', schema: imagesAnswer } },
+      async run({ context: { store }, principal, params }) {
+        const { id } = await visibleSession(store, principal, params['id'] ?? '');
+        const wanted = Number(params['event']);
+        if (!Number.isInteger(wanted) || wanted < 1)
+          throw new DomainError('INVALID_ARGUMENT', 'event: the number of an event, from 1 on.');
+        const { events } = await store.events(id, { after: wanted - 1, limit: 1 });
+        const [event] = events.filter((one) => one.id === wanted);
+        return { status: 200, json: event ? imagesView(event) : { images: [] } };
       },
     }),
     defineRoute({

@@ -1,5 +1,7 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { classOf } from '../../driver/options-table.ts';
+import { originalMessage } from '../../driver/original.ts';
+import { imagesIn } from '../../driver/translate.ts';
 import { alwaysOffer } from '../../engine/requests/always.ts';
 import { roundUsd } from '../../engine/conversation/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
@@ -7,7 +9,15 @@ import { describeOffer } from '../../views/action-view.ts';
 import { resultView } from '../../views/result-view.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
-import type { ApiEvent, ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
+import {
+  IMAGE_TYPES,
+  type ApiEvent,
+  type ApiRequest,
+  type ApiSession,
+  type ApiSessionDetail,
+  type ImagesAnswer,
+  type RequestOutcomeView,
+} from '../../schema/api.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
@@ -15,7 +25,7 @@ import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredTo
 import type { Principal } from '../../engine/rules/principal.ts';
 import { suggestRule } from '../../engine/rules/standing/suggest.ts';
 import { ruleFields } from '../../schema/standing-rules.ts';
-import type { RequestRecord } from '../../schema/events.ts';
+import type { EventBody, Original, RequestRecord } from '../../schema/events.ts';
 import { messageOfRow, readableRecord } from '../../fleet/session-codec.ts';
 import { answersAsPerson, mayAnswer } from '../../engine/rules/access.ts';
 import { controlsOf } from './rights.ts';
@@ -218,6 +228,18 @@ export async function outcomeView(
     ...(isChanged && { inputChanged: true as const }),
     ...(isChanged && isObject(input) && { ran: input }),
     ...(!isChanged && isObject(answers) && { answers }),
+  };
+}
+
+/** As text in JSON: a browser that opens the address gets no picture, and nothing else that it would act on. */
+export function imagesView({ data }: StoredEvent): ImagesAnswer {
+  const { body, original } = data as { body: EventBody; original?: Original };
+  const images = original ? imagesIn(originalMessage(original, body)) : [];
+  return {
+    images: images.flatMap(({ toolUseId, mediaType: type, data: base64 }) => {
+      const mediaType = IMAGE_TYPES.find((known) => known === type);
+      return mediaType ? [{ toolUseID: toolUseId, mediaType, data: base64 }] : [];
+    }),
   };
 }
 

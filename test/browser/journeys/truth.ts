@@ -1,4 +1,6 @@
+import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import type { ModelsAnswer } from '../../../src/schema/api.ts';
 import { text, tool } from '../../../src/scripted-model/reply.ts';
 import { cardOf, clickButton, waitForState, type JourneyWorld } from '../journey-world.ts';
 
@@ -68,6 +70,31 @@ export function truth(world: JourneyWorld): void {
     await page.getByText('Nothing recorded').waitFor();
     const audited = await hub.command('audit', '--person', 'clara', '--tool', 'Bash', '--json');
     expect(JSON.parse(audited)).toMatchObject({ kind: 'decision', name: 'Clara', what: 'Bash', outcome: 'allow' });
+  });
+
+  test('an image that Claude read is on the timeline, and a new session offers the models of Claude Code', async () => {
+    const { hub } = world;
+    const pixels =
+      'iVBORw0KGgoAAAANSUhEUgAAAEAAAAAwCAIAAAAuKetIAAAAQ0lEQVR42u3PQQkAAAgEsItjCPtjLCv4FQYrsEzXaxEQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQuFoOKBDTXECg5QAAAABJRU5ErkJggg==';
+    await writeFile(world.file('plot.png'), Buffer.from(pixels, 'base64'));
+    hub.model.on('Look at the plot').reply(tool('Read', { file_path: world.file('plot.png') }), text('I see it.'));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Look at the plot', title: 'Plot' });
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    const image = page.getByRole('img', { name: 'Image 1 that Claude saw' });
+    await image.waitFor();
+    await expect
+      .poll(() => image.evaluate((shown) => (shown as unknown as { naturalWidth: number }).naturalWidth))
+      .toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Show the image larger' }).click();
+    await page.getByRole('button', { name: 'Show the image smaller' }).waitFor();
+
+    const { models } = await hub.api<ModelsAnswer>('GET', 'models');
+    expect(models.map(({ value }) => value)).toContain('default');
+    await page.getByRole('button', { name: 'New session' }).click();
+    await expect
+      .poll(() => page.evaluate(`[...document.querySelectorAll('#models option')].map(({ value }) => value)`))
+      .toEqual(expect.arrayContaining(models.map(({ value }) => value)));
   });
 
   test('sign-ins are shown with their device and their last use, and the costs add up', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { AT_REST, SESSION, show } from '../page-world.ts';
+import { says } from '../fixture-data.ts';
+import { AT_REST, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function forms(): void {
   test('a new session offers recent directories, a browser for others, and the modes that are permitted', async () => {
@@ -63,5 +64,31 @@ export function forms(): void {
     await expect
       .poll(() => (hub.calls.find(({ path }) => path.endsWith('/messages'))?.body as { prompt?: string })?.prompt)
       .toContain('- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
+  });
+
+  test('code in a text has colours and its language, and everything can be copied as it is', async () => {
+    const code = 'const total = 1; // in cents\u200b';
+    const said = `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`text\nconst is no code here\n\`\`\`\n`;
+    const { page, context } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[SESSION_ID] = [says(1, said)];
+      },
+      {},
+      SESSION,
+    );
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = () => page.evaluate('navigator.clipboard.readText()');
+    const typed = page.locator('.code-block').filter({ hasText: 'total' });
+    const plain = page.locator('.code-block').filter({ hasText: 'no code' });
+    await typed.locator('.token-keyword').getByText('const').waitFor();
+    await typed.locator('.token-comment').waitFor();
+    expect(await plain.locator('.token-keyword').count()).toBe(0);
+    await typed.getByRole('button', { name: 'Copy code' }).click();
+    await typed.getByText('Copied').waitFor();
+    // What cannot be seen is marked on the page, and not in what is copied.
+    expect(await copied()).toBe(code);
+    await page.getByRole('button', { name: 'Copy this text' }).click();
+    await expect.poll(copied).toBe(said);
   });
 }
