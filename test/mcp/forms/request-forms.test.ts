@@ -10,7 +10,7 @@ import { ASKER, openRequest } from './open-request.ts';
 const ALL = { multiSelect: true };
 const addRule: PermissionUpdate = {
   type: 'addRules',
-  rules: [{ toolName: 'Bash', ruleContent: 'git commit *' }],
+  rules: [{ toolName: 'Bash', ruleContent: 'git add *' }],
   behavior: 'allow',
   destination: 'localSettings',
 };
