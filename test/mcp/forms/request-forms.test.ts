@@ -66,9 +66,7 @@ describe('a permission form', () => {
       granted && { decision: 'allow', updatedPermissions: granted },
     );
     expect(form.read({ decision: 'Allow once' })).toEqual({ decision: 'allow' });
-    expect(form.message.includes('Bash(git commit *) (your own settings for this project)')).toBe(
-      granted !== undefined,
-    );
+    expect(form.message.includes('Bash(git add *) (your own settings for this project)')).toBe(granted !== undefined);
   });
 
   it('offers exactly this command in place of a rule that could run anything', () => {
