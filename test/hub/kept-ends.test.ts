@@ -1,9 +1,10 @@
 /** How sessions end that a keeper holds, and what they may do under one, with the real Claude Code. */
 
-import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { keeperFiles } from '../../src/keeper/protocol.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
@@ -58,12 +59,11 @@ it('a background task goes on without the hub, and what it leads to is told by t
   const { sessionId, result } = await h.ok('claude_code', { prompt: 'start it', waitMs: 45_000 });
   expect(result.result).toBe('It runs.');
   await h.stopHub('SIGKILL');
-  await writeFile(join(h.project, 'go'), '');
+  writeFileSync(join(h.project, 'go'), '');
   await eventually(() => existsSync(join(h.project, 'finished')), { what: 'the task has finished' });
   await h.startHub();
   await eventually(
-    async () =>
-      (await h.ok('claude_code_check', { action: 'poll', sessionId })).result?.result === 'It has finished.',
+    async () => (await h.ok('claude_code_check', { action: 'poll', sessionId })).result?.result === 'It has finished.',
     { what: 'Claude has heard of it', within: 20_000 },
   );
   expect(await claudes(h)).toBe(1);
@@ -82,5 +82,22 @@ it('a session without a transcript goes on too, as long as its process lives', a
   await h.startHub();
   const again = await h.ok('claude_code_reply', { sessionId, prompt: 'again', waitMs: 45_000 });
   expect(again.result.result).toBe('still there');
+  expect(await claudes(h)).toBe(1);
+});
+
+it('after a reboot nothing claims to be alive: the record of an earlier boot is not believed', async () => {
+  const h = await startHarness({ hub: {} });
+  h.model.on('rest').reply(text('resting'));
+  h.model.on('again').reply(text('resumed'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'rest', waitMs: 45_000 });
+  const { record } = keeperFiles(join(h.stateDir, 'claude-code-mcp'));
+  const before = JSON.parse(readFileSync(record, 'utf8')) as Record<string, unknown>;
+  await h.killHubAndKeeper();
+  // The process that has its number now is another one.
+  writeFileSync(record, JSON.stringify({ ...before, pid: process.pid, boot: 'an earlier one' }));
+  await h.startHub();
+  expect(h.keeperPid).not.toBe(process.pid);
+  const again = await h.ok('claude_code_reply', { sessionId, prompt: 'again', waitMs: 45_000 });
+  expect(again.result.result).toBe('resumed');
   expect(await claudes(h)).toBe(1);
 });
