@@ -76,7 +76,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   poll: async () => add([await (await import('./bench/engine-rows.ts')).pollRow()]),
   events: async () => add([await (await import('./bench/engine-rows.ts')).throughputRow()]),
   memory: async () => add(await (await import('./bench/memory-row.ts')).memoryRows()),
-  rules: async () => add(await (await import('./bench/rule-rows.ts')).ruleRows()),
+  rules: async () => add(await (await import('./bench/rule-rows.ts')).ruleRows(rounds)),
   store: async () => add(await (await import('./bench/store-rows.ts')).storeRows()),
   listing: async () => add([await (await import('./bench/listing-row.ts')).listingRow(rounds)]),
   fleet: async () => add(await (await import('./bench/fleet-rows.ts')).fleetRows()),

@@ -23,9 +23,9 @@ export class BareSession {
   readonly #query: Query;
   readonly #messages: AsyncIterator<{ type: string }>;
 
-  constructor({ cwd, env }: Place) {
+  constructor({ cwd, env }: Place, options: Options = {}) {
     const prompt: AsyncIterable<SDKUserMessage> = this.#input;
-    this.#query = query({ prompt, options: { cwd, env: { ...env }, ...sameOptions, sessionId: this.id } });
+    this.#query = query({ prompt, options: { cwd, env: { ...env }, ...sameOptions, sessionId: this.id, ...options } });
     this.#messages = this.#query[Symbol.asyncIterator]();
   }
 

@@ -47,6 +47,26 @@ test('a browser subscribes, hears of what opens and is settled, and of nothing o
   expect((await listed(world, other)).subscriptions).toMatchObject([{ name: 'laptop' }]);
 });
 
+test('an open page keeps nothing back: its browser is told too, since nobody may be looking at it', async () => {
+  const { world, service } = await openWorld();
+  const signedIn = await world.browser('approver');
+  const phone = service.browser('phone');
+  await subscribe(world, signedIn, phone);
+  const page = new AbortController();
+  onTestFinished(() => page.abort());
+  const stream = await fetch(`${world.url}/api/v1/events`, { headers: signedIn, signal: page.signal });
+  expect(stream.status).toBe(200);
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let seen = '';
+  const sees = async (words: string): Promise<void> => {
+    while (!seen.includes(words)) seen += (await reader.read()).value ?? '';
+  };
+  await sees('event: live');
+  const { requestId } = await world.make('waiting');
+  await sees(`"requestId":"${requestId}"`);
+  await expect.poll(() => phone.told()).toEqual([`open ${requestId}`]);
+});
+
 test('each principal has its own subscriptions, and a caller hears only of its own sessions', async () => {
   const { world, service } = await openWorld();
   const [owner, other] = [world.token('owner'), world.token('other')];

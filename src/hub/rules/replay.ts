@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { placeOfRequest } from '../../engine/rules/standing/suggest.ts';
 import { RuleSet } from '../../engine/rules/standing/rule-set.ts';
 import { summarizeTool } from '../../engine/conversation/tool-summary.ts';
@@ -63,6 +64,8 @@ export async function replayRules(
       matched.push(request);
     }
     after = page.next;
+    // A replay of many requests must not keep the hub from answering others.
+    await setImmediate();
   } while (after !== undefined);
   return { considered, ...summary(matched) };
 }

@@ -165,6 +165,26 @@ it.runIf(HAS_TERMINALS)('allow asks first, and nothing is allowed that was not o
   });
 });
 
+it.runIf(HAS_TERMINALS)(
+  'an answer given while the hub is killed reaches the next one, and is carried out once',
+  async () => {
+    const h = shared();
+    const command = 'echo once >> answered-once';
+    h.model.on('ask before the hub dies').reply(tool('Bash', { command, description: 'x' }), text('after all'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'ask before the hub dies' });
+    const { requestId } = await waiting(sessionId);
+    const terminal = await atTerminal(['allow', requestId]);
+    await terminal.shows('y allow · n no');
+    await h.stopHub('SIGKILL');
+    terminal.type('y');
+    await h.startHub();
+    await terminal.shows(/Allowed.* by local/);
+    expect(await terminal.exited).toBe(0);
+    expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'after all' } });
+    expect(readFileSync(join(h.project, 'answered-once'), 'utf8')).toBe('once\n');
+  },
+);
+
 it('without a terminal it takes a token, and the digest of what is allowed', async () => {
   const h = shared();
   h.model.on('unattended').reply(touch('unattended'), text('done'));
@@ -232,8 +252,7 @@ it.runIf(HAS_TERMINALS)(
       `${command} allow ${requestId}`,
       `echo y | script -qec '${command} allow ${requestId}' /dev/null`,
       `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec '${command} allow ${requestId}' /dev/null`,
-      `${command} rules add allow 'Bash(make evil)' --everywhere`,
-      `echo y | script -qec "${command} rules add allow 'Bash(make evil)' --everywhere" /dev/null`,
+        `echo y | script -qec "${command} rules add allow 'Bash(make evil)' --everywhere" /dev/null`,
       `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec "${command} rules import reading" /dev/null`,
       'echo "token: $CLAUDE_CODE_MCP_TOKEN"',
     ];
@@ -253,7 +272,7 @@ it.runIf(HAS_TERMINALS)(
     person.type('a');
     await careless.waitUntilRest(sessionId);
     const [output] = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
-    expect(output?.match(/inside a session/g)).toHaveLength(7);
+    expect(output?.match(/inside a session/g)).toHaveLength(6);
     expect(await rules()).toBe(before);
     expect(output).toMatch(/^token:$/m);
     expect(made('forbidden')).toBe(false);
