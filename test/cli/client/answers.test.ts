@@ -252,15 +252,20 @@ it.runIf(HAS_TERMINALS)(
       `${command} allow ${requestId}`,
       `echo y | script -qec '${command} allow ${requestId}' /dev/null`,
       `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec '${command} allow ${requestId}' /dev/null`,
-        `echo y | script -qec "${command} rules add allow 'Bash(make evil)' --everywhere" /dev/null`,
+      `echo y | script -qec "${command} rules add allow 'Bash(make evil)' --everywhere" /dev/null`,
       `echo y | env -u CLAUDE_CODE_MCP_DEPTH -u CLAUDE_CODE_MCP_PARENT script -qec "${command} rules import reading" /dev/null`,
       'echo "token: $CLAUDE_CODE_MCP_TOKEN"',
     ];
     const rules = async (): Promise<string> => (await run(['rules', 'list', '--json'])).stdout;
     const before = await rules();
-    const script = h.model
-      .on('try to answer')
-      .reply(tool('Bash', { command: tried.join('; '), description: 'try' }), text('tried'));
+    const script = h.model.on('try to answer').reply(
+      tool('Bash', {
+        // At the same time: `script` takes two seconds to end.
+        command: `${tried.map((one) => `(${one}) &`).join(' ')} wait`,
+        description: 'try',
+      }),
+      text('tried'),
+    );
     const person = await atTerminal(['inbox', '--watch']);
     await person.shows('touch forbidden');
     await person.shows('s skip');
@@ -274,7 +279,7 @@ it.runIf(HAS_TERMINALS)(
     const [output] = h.model.requestsFor(script).flatMap(({ toolResults }) => toolResults.map((result) => result.text));
     expect(output?.match(/inside a session/g)).toHaveLength(6);
     expect(await rules()).toBe(before);
-    expect(output).toMatch(/^token:$/m);
+    expect(output).toMatch(/^token: ?$/m);
     expect(made('forbidden')).toBe(false);
     expect(await waiting(other)).toMatchObject({ requestId });
     await h.ok('claude_code_session', { action: 'cancel', sessionId: other });
