@@ -65,10 +65,6 @@ export function loadModels(): void {
   );
 }
 
-export function session(id: string): ApiSession | undefined {
-  return known.value.get(id);
-}
-
 let generation = 0;
 let underWay: Promise<void> | undefined;
 
