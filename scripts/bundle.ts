@@ -15,7 +15,7 @@ import { stageBundle } from './bundle/stage-bundle.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const staged = path.join(root, '.build', 'mcpb');
-const name = `${packageJson.name}-${packageJson.version}.mcpb`;
+const name = `${packageJson.name.replace(/^@[^/]+\//, '')}-${packageJson.version}.mcpb`;
 const bundle = path.join(root, '.build', name);
 
 const { repository, check } = parseArgs({

@@ -1,6 +1,6 @@
 /**
  * Rewrites the generated documents and parts; `--check` only reports what is out of date.
- * Generates whole reference pages, the parts between markers in other pages, and the version in every manifest.
+ * Generates whole reference pages, the parts between markers in other pages, and name and version in every manifest.
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,6 +18,7 @@ import { isTopLevel, parameterTable, referencePage } from './docs/reference-page
 import { toolNames, toolsTable } from './docs/tools-table.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const unscopedName = packageJson.name.replace(/^@[^/]+\//, '');
 
 const PARTS: Readonly<Record<string, () => string>> = {
   settings: settingsMarkdownTable,
@@ -53,9 +54,10 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/rules.md': () => withParts('docs/rules.md'),
   'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
-  'server.json': () => withVersion('server.json'),
-  'packaging/mcpb-manifest.json': () => withVersion('packaging/mcpb-manifest.json'),
-  'plugin/.claude-plugin/plugin.json': () => withVersion('plugin/.claude-plugin/plugin.json'),
+  'server.json': () => manifest('server.json', `io.github.OWNER/${unscopedName}`),
+  'packaging/mcpb-manifest.json': () => manifest('packaging/mcpb-manifest.json', unscopedName),
+  // The name of a plugin is its own: it is part of the names of its tools.
+  'plugin/.claude-plugin/plugin.json': () => manifest('plugin/.claude-plugin/plugin.json', undefined),
 };
 
 function installSteps(): string {
@@ -81,10 +83,17 @@ function withParts(file: string): string {
   return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file);
 }
 
-function withVersion(file: string): string {
-  return readFileSync(path.join(root, file), 'utf8').replace(
-    /^(\s*"version": )"[^"]*"/m,
-    (_whole, name: string) => name + JSON.stringify(packageJson.version),
+/** Name and version are those of package.json. */
+function manifest(file: string, name: string | undefined): string {
+  const text = readFileSync(path.join(root, file), 'utf8');
+  const written = { ...(name !== undefined && { name }), version: packageJson.version };
+  return Object.entries(written).reduce(
+    (result, [field, value]) =>
+      result.replace(
+        new RegExp(`^(\\s*"${field}": )"[^"]*"`, 'm'),
+        (_whole, start: string) => start + JSON.stringify(value),
+      ),
+    text,
   );
 }
 
