@@ -1,4 +1,5 @@
-// Runs on `npm install` and `npm ci`, in a checkout, in CI, and when npm installs the package from git.
+// Runs after `npm install` and `npm ci` have changed node_modules, in a checkout, in CI, and when npm installs the package from git.
+// As the script `dependencies` of package.json: npm warns whoever installs a package that has a `prepare` script.
 // Development tools (`--omit=dev`), .git and the sources may be missing: none of that must fail an install.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';

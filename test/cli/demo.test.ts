@@ -51,7 +51,7 @@ test(
     const { code, stdout, stderr } = await runCommand(['demo'], { env: place.env() });
     expect(stderr).toBe('');
     expect(stdout).toContain('Claude asks for permission: Bash');
-    expect(stdout).toContain('Claude asks: Shall I add a test for eleven articles too?');
+    expect(stdout).toContain('Claude asks: Shall I add a test for eleven items too?');
     expect(stdout).toContain('-    const discount = quantity > 10 ? 0.1 : 0;');
     expect(stdout).toContain('+    const discount = quantity >= 10 ? 0.1 : 0;');
     expect(stdout).toMatch(/\d+ turns, \$\d+\.\d{4} .*, \d+\.\d s in total/);

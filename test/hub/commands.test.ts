@@ -217,6 +217,8 @@ it.runIf(process.platform === 'linux')(
     await hub('uninstall');
     expect(existsSync(unit)).toBe(false);
     expect(existsSync(secrets)).toBe(false);
+    const again = await hub('uninstall');
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('not installed as a service'), stderr: '' });
 
     const runtime = join(home.home, 'run');
     mkdirSync(runtime, { mode: 0o700 });

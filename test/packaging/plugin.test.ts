@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,4 +28,16 @@ test.each(['.', 'plugin'])('Claude Code accepts the manifest in %s', async (dire
     (error: unknown) => error as { stdout: string },
   );
   expect(JSON.parse(stdout)).toMatchObject({ success: true, manifest: { errors: [], warnings: [] } });
+});
+
+test('Claude Code installs the plugin with the commands in its README', async () => {
+  const place = await createHome();
+  onTestFinished(() => place.remove());
+  const env = { ...place.env(), CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' };
+  const readme = readFileSync(path.join(root, 'plugin', 'README.md'), 'utf8');
+  const lines = [...readme.matchAll(/^claude (plugin [^#\n]+)/gm)].map(([, line = '']) => line.trim().split(' '));
+  expect(lines).toHaveLength(2);
+  for (const line of lines) await promisify(execFile)(bundledClaude(), line, { env, cwd: root });
+  const { stdout } = await promisify(execFile)(bundledClaude(), ['plugin', 'list', '--json'], { env, cwd: root });
+  expect(JSON.parse(stdout)).toMatchObject([{ id: 'coding-sessions@coding-sessions', enabled: true }]);
 });

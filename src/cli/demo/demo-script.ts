@@ -10,7 +10,7 @@ import type { ScriptedModel } from '../../scripted-model/scripted-model.ts';
 export const BUG = 'quantity > 10';
 export const FIX = 'quantity >= 10';
 
-const PROGRAM = `/** What a cart costs, in cents. Ten or more of an article are ten per cent cheaper. */
+const PROGRAM = `/** What a cart costs, in cents. Ten or more of an item are ten per cent cheaper. */
 export function total(cart) {
   return cart.reduce((sum, { price, quantity }) => {
     const discount = ${BUG} ? 0.1 : 0;
@@ -86,12 +86,12 @@ export class BrokenShop {
 
 export const PROMPT =
   'The test of this shop fails. Find the bug and fix it, then run the test. ' +
-  'Before you edit, ask me (AskUserQuestion) whether I want a test for eleven articles too.';
+  'Before you edit, ask me (AskUserQuestion) whether I want a test for eleven items too.';
 
 export const TEST_COMMAND = 'node --test';
 
 const QUESTION = {
-  question: 'Shall I add a test for eleven articles too?',
+  question: 'Shall I add a test for eleven items too?',
   header: 'Test',
   multiSelect: false,
   options: [
@@ -112,13 +112,13 @@ export function scriptDemo(model: ScriptedModel, project: string, paceMs: number
       .tool('Read', { file_path: program })
       .tool('Read', { file_path: tests })
       .tool('Bash', { command: TEST_COMMAND, description: 'Run the test' }),
-    text('Ten articles get no discount: the comparison leaves the boundary out.').tool('AskUserQuestion', {
+    text('Ten items get no discount: the comparison leaves the boundary out.').tool('AskUserQuestion', {
       questions: [QUESTION],
     }),
     tool('Edit', { file_path: program, old_string: BUG, new_string: FIX }),
     tool('Edit', { file_path: tests, old_string: LAST_TEST, new_string: LAST_TEST + NEW_TEST }),
     tool('Bash', { command: TEST_COMMAND, description: 'Run the test again' }),
-    text('Fixed: ten articles now get the discount. All four tests pass.'),
+    text('Fixed: ten items now get the discount. All four tests pass.'),
   ];
   const usage = { input_tokens: 2_400, output_tokens: 180, cache_read_input_tokens: 14_000 };
   model.on(PROMPT).reply(...steps.map((step) => step.usage(usage).delay(paceMs)));

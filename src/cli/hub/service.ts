@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -47,6 +48,10 @@ export async function installService(context: HubCommandContext, options: readon
 
 export async function uninstallService(context: HubCommandContext): Promise<number> {
   const service = serviceOf(context);
+  if (!existsSync(service.file)) {
+    process.stdout.write(`The hub is not installed as a service: there is no ${service.file}\n`);
+    return 0;
+  }
   const code = await runAll(service.uninstall, context);
   await rm(service.file, { force: true });
   await rm(secretsFile(context.settings), { force: true });

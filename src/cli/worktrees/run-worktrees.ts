@@ -71,7 +71,9 @@ async function prune(
 ): Promise<number> {
   const chosen = prunable(listed, now);
   if (chosen.length === 0) {
-    terminal.write('Nothing to prune: only merged worktrees that have been idle for an hour are removed.\n');
+    terminal.write(
+      'Nothing to prune: only worktrees whose work is merged or applied, and that have been idle for an hour, are removed.\n',
+    );
     return 0;
   }
   for (const one of chosen) terminal.write(printable`${one.branch}  ${describeState(one)}\n    ${one.path}\n`);

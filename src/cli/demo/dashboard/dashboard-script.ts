@@ -31,19 +31,19 @@ function parts(shop: string): Part[] {
     {
       start: {
         title: 'Fix the discount',
-        prompt: 'Ten articles get no discount. Find the bug, fix it and run the test.',
+        prompt: 'Ten items get no discount. Find the bug, fix it and run the test.',
       },
       steps: [
         text('I will look at the program and its test first.')
           .tool('Read', { file_path: program })
           .tool('Read', { file_path: tests }),
-        text('The comparison is off by one: **ten** articles should be ten per cent cheaper too.').tool('Edit', {
+        text('The comparison is off by one: **ten** items should be ten per cent cheaper too.').tool('Edit', {
           file_path: program,
           old_string: `    const discount = ${BUG} ? 0.1 : 0;`,
           new_string: `    const discount = ${FIX} ? 0.1 : 0;`,
         }),
         tool('Bash', { command: TEST_COMMAND, description: 'Run the test' }),
-        text('Fixed: ten articles now get the discount, and all tests pass.'),
+        text('Fixed: ten items now get the discount, and all tests pass.'),
       ],
     },
     {
