@@ -9,8 +9,6 @@ import { LastAction } from './own-action.ts';
 
 const deniedBy = z.enum(DENIED_BY);
 
-const toolStatus = z.enum(TOOL_STATUSES);
-
 const deniedByWhom = deniedBy.optional().meta({
   note: 'Who denied it: `caller`, `human`, `disallowedTools`, `settings` (rules or hooks of the user), `timeout`, `interrupt` or `policy` (the operator, the permission mode).',
 });
@@ -291,7 +289,7 @@ export const toolCall = z.object({
   input: toolInput.optional().meta({ note: 'What it ran with; only on the first page.' }),
   output: z.string().optional().meta({ note: 'Its output, starting at `resultOffset`.' }),
   outputChars: z.number().optional().meta({ note: 'Length of the full output.' }),
-  outcome: toolStatus.meta({ note: '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.' }),
+  outcome: z.enum(TOOL_STATUSES).meta({ note: '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.' }),
   exitCode: z.number().optional().meta({ note: 'Of a command that failed.' }),
   deniedBy: deniedBy.optional().meta({ note: 'Who denied it, as in `permissionDenials`.' }),
   inputChanged: z.literal(true).optional().meta({ note: '`true` if an answer changed the input.' }),
@@ -400,9 +398,12 @@ export type PendingInput = z.infer<typeof pendingInput>;
 
 export const toolUseEvent = z.object({
   toolName: z.string().meta({ note: 'Name of the tool.' }),
-  status: toolStatus.meta({ note: '`running`, `awaiting_permission`, `completed`, `denied` or `failed`.' }),
+  status: z.enum([...TOOL_STATUSES, 'awaiting_answer']).meta({
+    note: '`running`, `awaiting_permission`, `awaiting_answer` (a question), `completed`, `denied` or `failed`.',
+  }),
   input: z.string().optional().meta({ note: 'What it ran with, in one line.' }),
   inputChanged: z.literal(true).optional().meta({ note: '`true` if an answer changed the input.' }),
+  answer: z.string().optional().meta({ note: 'Of a question: what it was answered, in the order of its questions.' }),
   error: z
     .string()
     .optional()

@@ -4,6 +4,7 @@ import { assistantText } from '../engine/conversation/speech.ts';
 import { isAtRest } from '../engine/conversation/state.ts';
 import { cutAt } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
+import { kindOf } from '../engine/requests/requests.ts';
 import type { ListedSession } from '../engine/session/session-listing.ts';
 import type { StatusSpan } from '../schema/enums.ts';
 import type { ListedSessionShown } from '../schema/listed-sessions.ts';
@@ -77,12 +78,16 @@ function toolUseEvents(
   const told = new Set(besides?.problems.map((problem) => problem.tail));
   return uses
     .filter(({ status }, index) => !isOver(status) || index >= uses.length - MAX_TOOL_USES)
-    .map(({ toolName, status, summary, inputChanged, tail, deniedBy, requestId }) => ({
+    .map(({ toolName, status, summary, inputChanged, answer, tail, deniedBy, requestId }) => ({
       toolName,
-      status,
+      status:
+        status === 'awaiting_permission' && kindOf(toolName) === 'user_question'
+          ? ('awaiting_answer' as const)
+          : status,
       // The request itself has the input, the report of problems the output.
       ...(summary !== '' && !(besides && requestId !== undefined) && { input: summary }),
       ...(inputChanged && { inputChanged }),
+      ...(answer !== undefined && { answer }),
       ...(tail !== undefined && tail !== '' && !told.has(tail) && { error: tail }),
       ...(deniedBy !== undefined && { deniedBy }),
       ...(requestId !== undefined && { inputId: requestId }),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { reply, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
 import { asks, COLOUR, EXTRAS, writesPlan } from './asked-of-people.ts';
 import { claudePid } from './claude-process.ts';
@@ -76,8 +77,12 @@ async function expectQuestions(h: Harness, sessionId: string): Promise<void> {
   expect(asked.input.questions).toMatchObject([
     { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] },
   ]);
+  const events = async (): Promise<Json> => (await h.ok('claude_get_status', { sessionId })).toolUseEvents;
+  if (h.toolset === 'explicit') expect(await events()).toMatchObject([{ status: 'awaiting_answer', inputId: id }]);
   await h.allow(sessionId, { requestId: id, answers: { 'Which colour?': 'Blue' } });
   expect(await h.finish(sessionId)).toMatchObject({ answer: 'thanks' });
+  if (h.toolset === 'explicit')
+    expect(await events()).toMatchObject([{ status: 'completed', input: 'Which colour?', answer: 'Blue' }]);
   const [told] = h.model.requestsFor(first)[1]?.toolResults ?? [];
   expect(told?.text).toContain('"Which colour?"="Blue"');
   expect(told?.text).not.toContain('Red');

@@ -17,7 +17,11 @@ test('the activity line shows a pending request as waiting, and a cost only once
   activity.requestOpened(request);
   activity.toolUsed({ toolUseId: 'a', toolName: 'Bash', input: { command: 'npm test' } });
   expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), waiting for permission: npm test');
-  activity.requestSettled(request, { decision: { behavior: 'allow' }, source: 'caller' }, { command: 'npm run lint' });
+  activity.requestSettled(
+    request,
+    { decision: { behavior: 'allow' }, source: 'caller' },
+    { ran: { command: 'npm run lint' } },
+  );
   expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), now: npm run lint (input changed)');
   activity.toolEnded('a', ended(true, 'bad'));
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');

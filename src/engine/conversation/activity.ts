@@ -4,7 +4,7 @@ import type { DecidingRule, Problem } from '../../schema/results.ts';
 import { CallLog } from './call-log.ts';
 import { PackableMap } from './packed.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
-import { cutAt, describeTool, summarizeTool } from './tool-summary.ts';
+import { cutAt, describeTool, oneLine, summarizeTool } from './tool-summary.ts';
 import { outputTail } from '../../workspace/report/output-tail.ts';
 import { isProblem, messageTail, problemsOf } from './work.ts';
 
@@ -24,6 +24,8 @@ export interface ToolUse {
   /** While it waits for an answer. */
   requestId?: string | undefined;
   inputChanged?: true;
+  /** Of a question, in one line, in the order of its questions. */
+  answer?: string;
   deniedBy?: DeniedBy | undefined;
   /** The standing rule that denied it. */
   rule?: DecidingRule | undefined;
@@ -40,7 +42,16 @@ export type Refusal =
 type ToolCall = Omit<ToolCallBlock, 'kind'>;
 type ToolOutcome = Omit<ToolResultBlock, 'kind' | 'toolUseId'>;
 
+/** What an answer gave Claude Code along with its consent. */
+interface Given {
+  /** What runs instead of what was requested. */
+  readonly ran?: Record<string, unknown> | undefined;
+  /** Of a question, by its text. */
+  readonly answers?: Record<string, unknown> | undefined;
+}
+
 const MAX_TOOL_USES = 200;
+const ANSWER_CHARS = 120;
 /** Tools of Claude Code that run as long as their sub-agent does. */
 const AGENT_TOOLS: ReadonlySet<string> = new Set(['Task', 'Agent']);
 const MAX_LINE = 200;
@@ -125,22 +136,18 @@ export class Activity {
     use.requestId = id;
   }
 
-  /** `ran`: what runs instead of what was requested. */
-  requestSettled(
-    { ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> },
-    outcome: Outcome,
-    ran: ToolCall['input'] | undefined,
-  ): void {
+  requestSettled({ ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> }, outcome: Outcome, given: Given): void {
     const { decision } = outcome;
-    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, ran);
+    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
     else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
   }
 
-  #allowed(id: string, ran: Record<string, unknown> | undefined): void {
+  #allowed(id: string, { ran, answers }: Given): void {
     const use = this.#uses.toWrite.get(id);
     if (use?.status !== 'awaiting_permission') return;
     use.status = 'running';
     use.requestId = undefined;
+    if (answers) use.answer = oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);
     if (!ran) return;
     this.#log.changed(id, ran);
     use.inputChanged = true;

@@ -78,13 +78,13 @@ export class AgentReports {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);
     } else if (body.kind === 'permission_result') {
-      const { toolUseId, decision, source, message = '', input, rule } = body;
+      const { toolUseId, decision, source, message = '', input, answers, rule } = body;
       const outcome = {
         decision: decision === 'allow' ? { behavior: decision } : { behavior: decision, message },
         source: source as Source,
         ...(rule && { rule }),
       };
-      this.activity.requestSettled({ ask: { toolUseId } }, outcome, input);
+      this.activity.requestSettled({ ask: { toolUseId } }, outcome, { ran: input, answers });
     } else this.take(body, () => undefined);
   }
 

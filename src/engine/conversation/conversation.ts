@@ -15,6 +15,7 @@ import type { EventLog } from './event-log.ts';
 import type { FileTrail } from '../session/file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
 import {
+  answersOf,
   ownAsk,
   recordOf,
   settledEvent,
@@ -383,7 +384,7 @@ export class Conversation {
     const { decision } = outcome;
     const ran = ranInstead(request, decision);
     if (decision.behavior === 'allow') this.#services.rules?.granted(decision.updatedPermissions ?? []);
-    if (!request.own) this.activity.requestSettled(request, outcome, ran);
+    if (!request.own) this.activity.requestSettled(request, outcome, { ran, answers: answersOf(request, decision) });
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
     const next = request.own ? this.#settledOwn(request.id, request.own, outcome) : 'answered';
