@@ -194,3 +194,28 @@ it.skipIf(process.platform !== 'linux')(
     expect(h.model.requests).toEqual([]);
   },
 );
+
+describe.skipIf(!canSandbox)('a sandbox that a caller asks for', () => {
+  it('is in force as the start says', async () => {
+    const h = await startHarness();
+    const file = join(h.home, 'outside.txt');
+    const command = `touch inside.txt; touch ${file}`;
+    const script = h.model.on('try it').reply(tool('Bash', { command, description: 'try' }), text('tried'));
+    const sandbox = { enabled: true, autoAllowBashIfSandboxed: true, network: { strictAllowlist: true } };
+    const asked = { prompt: 'try it', allowedTools: ['Bash'], advanced: { sandbox }, waitMs: 45_000 };
+    const { status, effective } = await h.ok('claude_code', asked);
+    expect([status, effective]).toEqual(['idle', expect.stringContaining('sandbox on, no network')]);
+    expect(h.model.requestsFor(script)[1]?.toolResults[0]?.text).toContain('Read-only file system');
+    expect(await readdir(h.project)).toContain('inside.txt');
+    expect(await readdir(h.home)).not.toContain('outside.txt');
+  });
+
+  it('is said not to be available where its programs are missing', async () => {
+    const h = await startHarness({ env: { PATH: '/nowhere' } });
+    h.model.on('hello').reply(text('hi'));
+    // Otherwise Claude Code does not start without them.
+    const advanced = { sandbox: { enabled: true, failIfUnavailable: false } };
+    const { effective } = await h.ok('claude_code', { prompt: 'hello', advanced, waitMs: 45_000 });
+    expect(effective).toContain('sandbox requested, not available: bubblewrap and socat are not installed');
+  });
+});

@@ -66,8 +66,12 @@ export function checkSandboxPackages(env: NodeJS.ProcessEnv): void {
   if (missing.length === 0) return;
   throw new DomainError(
     'INTERNAL',
-    `The session was not started because its commands cannot be sandboxed: ${missing.join(' and ')} is not installed. ${SANDBOX_REMEDY}`,
+    `The session was not started because its commands cannot be sandboxed: ${notInstalled(missing)}. ${SANDBOX_REMEDY}`,
   );
+}
+
+function notInstalled(programs: readonly string[]): string {
+  return `${programs.join(' and ')} ${programs.length === 1 ? 'is' : 'are'} not installed`;
 }
 
 /** What is in force of the sandbox that a session was asked to have, in one phrase; undefined if it was not. */
@@ -75,7 +79,7 @@ export function sandboxInForce(asked: Fields | undefined, env: NodeJS.ProcessEnv
   if (asked?.['enabled'] !== true) return undefined;
   if (process.platform === 'win32') return 'sandbox requested, not available: Claude Code has none on Windows';
   const missing = missingSandboxPackages({ env, platform: process.platform });
-  if (missing.length > 0) return `sandbox requested, not available: ${missing.join(' and ')} is not installed`;
+  if (missing.length > 0) return `sandbox requested, not available: ${notInstalled(missing)}`;
   const network = fields(asked['network']);
   const hosts = strings(network['allowedDomains']);
   if (hosts.length > 0) return `sandbox on, network: ${hosts.join(', ')}`;
