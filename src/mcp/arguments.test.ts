@@ -26,6 +26,7 @@ test.each([
   [{ prompt: 'x', maxTurn: 3 }, 'Unknown parameter maxTurn; did you mean maxTurns?'],
   [{ prompt: 'x', efort: 'low' }, 'Unknown parameter efort; did you mean effort?'],
   [{ prompt: 'x', advanced: { efort: 'low' } }, 'Unknown parameter advanced.efort; did you mean effort?'],
+  [{ prompt: 'x', message: 'y' }, 'Unknown parameter message; did you mean prompt?'],
   [{ prompt: 'x', zzzzzzzzz: 1 }, 'Unknown parameter zzzzzzzzz.'],
   [{ prompt: 7 }, 'prompt: '],
   [{}, 'prompt: '],

@@ -95,7 +95,7 @@ const KINDS: Readonly<Record<string, string>> = {
 function sizeWords(origin: string, how: string, size: number): string {
   if (origin === 'string')
     return size === 1 && how === 'at least' ? 'not be empty' : `have ${how} ${String(size)} characters`;
-  return origin === 'array' ? `have ${how} ${String(size)} items` : `be ${how} ${String(size)}`;
+  return origin === 'array' ? `have ${how} ${String(size)} item${size === 1 ? '' : 's'}` : `be ${how} ${String(size)}`;
 }
 
 /** Alternatives that differ in kind: what each of them would have been. */
@@ -104,12 +104,24 @@ function unionWords({ errors }: Extract<z.core.$ZodIssue, { code: 'invalid_union
   return kinds.length === 0 ? 'is not valid here' : kinds.join(', or ');
 }
 
+/** What the other toolset calls the same parameter. */
+const OTHER_TOOLSET: Readonly<Record<string, string>> = {
+  cwd: 'workingDirectory',
+  workingDirectory: 'cwd',
+  prompt: 'message',
+  message: 'prompt',
+  requestId: 'inputId',
+  inputId: 'requestId',
+  denyMessage: 'reason',
+  reason: 'denyMessage',
+};
+
 function unknownParameter(where: string, key: string, candidates: readonly string[]): string {
   const why = whyNotOffered(key);
   if (why !== undefined) return `Parameter ${where} is not offered: ${why}.`;
   if (/^time_?out(_?ms|_?seconds)?$/i.test(key) && candidates.includes('waitMs'))
     return `Unknown parameter ${where}; waitMs says how long a call waits, and a session works on until it is done, interrupted or cancelled.`;
-  const nearest = nearestName(key, candidates);
+  const nearest = [OTHER_TOOLSET[key] ?? ''].find((name) => candidates.includes(name)) ?? nearestName(key, candidates);
   return `Unknown parameter ${where}${nearest === undefined ? '.' : `; did you mean ${nearest}?`}`;
 }
 

@@ -71,7 +71,8 @@ describe('attempts', () => {
     const git = gitIn(h);
     const before = [git('worktree', 'list'), git('branch', '--list')];
     const { sessions: known } = await h.ok('claude_code_session', { action: 'list' });
-    await h.fails('claude_code', { prompt: 'never', attempts: 4 }, 'TOO_MANY_SESSIONS');
+    const error = await h.fails('claude_code', { prompt: 'never', attempts: 4 }, 'TOO_MANY_SESSIONS');
+    expect(error).toContain('4 sessions are to start together, and there is room for 3');
     expect([git('worktree', 'list'), git('branch', '--list')]).toEqual(before);
     expect((await h.ok('claude_code_session', { action: 'list' })).sessions).toHaveLength(known.length);
   });
@@ -206,6 +207,13 @@ describe('the work of several attempts', () => {
     );
     await h.fails('claude_code_session', { action: 'apply', sessionId, discardOthers: true }, 'INVALID_ARGUMENT');
     await h.fails('claude_code_session', { action: 'diff', sessionIds: [sessionId] }, 'INVALID_ARGUMENT');
+  });
+
+  it('is not discarded by a call that asks for a dry run', async () => {
+    const discard = { action: 'discard', sessionId: 'any', options: { force: true, dryRun: true } };
+    expect(await shared().fails('claude_code_session', discard, 'INVALID_ARGUMENT')).toContain(
+      'dryRun is only valid with action "rewind"',
+    );
   });
 });
 

@@ -83,6 +83,12 @@ export class Registry {
 
   /** The same for launches that belong together: all of them get a slot, or none does. */
   async withPlaces<T>(places: readonly Place[], launch: () => Promise<T>): Promise<T> {
+    const { free, max } = this.places;
+    if (places.length > 1 && places.length > free)
+      throw new DomainError(
+        'TOO_MANY_SESSIONS',
+        `${String(places.length)} sessions are to start together, and there is room for ${String(free)}. Start fewer, or wait until others have finished (the operator sets CLAUDE_CODE_MCP_MAX_SESSIONS, now ${String(max)}).`,
+      );
     const leaving: Leaving[] = [];
     try {
       for (const place of places) leaving.push(...this.#take(place));

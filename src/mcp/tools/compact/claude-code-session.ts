@@ -128,13 +128,15 @@ const input = z.strictObject({
 
 type Input = z.infer<typeof input>;
 
+const READS: ReadonlySet<unknown> = new Set<Input['action']>(['list', 'get', 'diff', 'compare']);
+
 export const claudeCodeSession = defineTool({
   name: 'claude_code_session',
   title: 'Manage sessions and their work',
   describe: () =>
     'List the sessions of this server or this machine; inspect, stop or rewind one; compare and apply work.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
-  isRead: ({ action }) => action === 'list' || action === 'get' || action === 'diff' || action === 'compare',
+  isRead: ({ action }) => READS.has(action),
   input: () => input,
   output: () =>
     z.looseObject({
@@ -155,6 +157,7 @@ export const claudeCodeSession = defineTool({
     if (args.includeSensitive === true) context.engine.checkSensitive();
     const { engine } = context;
     const asked = args.options ?? {};
+    checkFits(args);
     if (args.sessionIds) return several(args.sessionIds, args, context);
     switch (args.action) {
       case 'list':
@@ -203,6 +206,26 @@ export const claudeCodeSession = defineTool({
     }
   },
 });
+
+const ONLY_FOR: Readonly<Partial<Record<keyof NonNullable<Input['options']>, Input['action']>>> = {
+  toUserMessage: 'rewind',
+  dryRun: 'rewind',
+  mode: 'apply',
+  message: 'apply',
+  discardOthers: 'apply',
+  force: 'discard',
+  deleteBranch: 'discard',
+};
+
+/** A `discard` with `dryRun` must not be a real one. Values that ask for nothing may come from clients that fill in every field. */
+function checkFits({ action, options: given = {} }: Input): void {
+  if (READS.has(action)) return;
+  for (const [name, only] of Object.entries(ONLY_FOR)) {
+    const value = given[name as keyof typeof ONLY_FOR];
+    if (value !== undefined && value !== false && value !== 'merge' && only !== action)
+      throw new DomainError('INVALID_ARGUMENT', `${name} is only valid with action "${only}".`);
+  }
+}
 
 /** Each has an outcome of its own: what is wrong with one does not concern the others. */
 async function several(ids: readonly string[], args: Input, context: ToolContext): Promise<SessionsAnswer> {

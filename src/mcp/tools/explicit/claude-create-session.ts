@@ -61,6 +61,7 @@ export const claudeCreateSession = defineTool({
     }),
   output: () => statusOutput,
   directoryParameter: 'workingDirectory',
+  failure: (error) => ({ sessionId: '', status: 'error', isError: true, error }),
   async run({ prompt: text, waitMs: wait, ...given }, context) {
     const { sessionId, warnings } = await carriedOut<'start'>(
       context,
