@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { outputTail } from './output-tail.ts';
 
-/** What real programs wrote (go: what its documentation shows), each with its exit code. */
+/**
+ * What real programs wrote, each with its exit code. Except go, which was not at hand: its outputs are written in the form
+ * in which its users publish theirs.
+ */
 const RECORDED = new Map(
   readFileSync(path.resolve(import.meta.dirname, '../../../test/workspace/recorded-outputs.txt'), 'utf8')
     .split(/^##### /m)
@@ -44,6 +47,8 @@ const TAILS: Record<string, string> = {
   'go-fail':
     '--- FAIL: TestSum (0.00s)\n--- FAIL: TestSum/adds (0.00s)\nsum_test.go:12: Sum(1, 2) = -1, want 3\nFAIL example.com/sums 0.003s, ok example.com/sums/other 0.002s',
   'go-v-fail': 'sum_test.go:12: Sum(1, 2) = -1, want 3\nFAIL example.com/sums 0.003s',
+  'go-one-fail':
+    '--- FAIL: TestSum (0.00s)\nsum_test.go:19: Sum of (1+2) was incorrect, got: -1, want: 3.\nFAIL example.com/sums 0.013s',
   'go-broken': './sum_test.go:9:5: undefined: Summ\nFAIL example.com/sums [build failed]',
   'go-ok': 'ok example.com/sums 0.003s, ok example.com/sums/other (cached)',
   'cargo-fail':
