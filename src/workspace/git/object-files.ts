@@ -1,54 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { access, mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { deflateSync } from 'node:zlib';
 import type { FileState } from './status.ts';
 
-/**
- * Two of git's file formats, read and written here, since an answer would otherwise wait for a process each. See
- * gitformat-index(5) and the loose object format.
- */
+/** Git's loose objects, written here: through an index of git's own, an answer would wait for four processes. */
 
 export type StagedFile = readonly [path: string, state: FileState];
-
-/** Times, numbers, mode and size of a file, at the beginning of its entry. */
-export const STAT_BYTES = 40;
-const MODE_AT = 24;
-const EXTENDED = 0x4000;
-
-interface IndexEntry {
-  readonly begin: number;
-  readonly flagsAt: number;
-  readonly nameAt: number;
-  readonly end: number;
-}
-
-/** Where the entries of an index are; undefined for an unknown version. */
-export function indexEntries(bytes: Buffer, oidBytes: number): IndexEntry[] | undefined {
-  const version = bytes.readUInt32BE(4);
-  if (bytes.toString('latin1', 0, 4) !== 'DIRC' || (version !== 2 && version !== 3)) return undefined;
-  const entries: IndexEntry[] = [];
-  let begin = 12;
-  for (let count = bytes.readUInt32BE(8); count > 0; count--) {
-    const flagsAt = begin + STAT_BYTES + oidBytes;
-    const nameAt = flagsAt + ((bytes.readUInt16BE(flagsAt) & EXTENDED) === 0 ? 2 : 4);
-    const end = bytes.indexOf(0, nameAt);
-    entries.push({ begin, flagsAt, nameAt, end });
-    // One to eight zeros: an entry is a multiple of eight bytes long.
-    begin += (((end - begin) >> 3) + 1) << 3;
-  }
-  return entries;
-}
-
-/** The contents of an index that git has just written; undefined for an unknown version. */
-export async function readIndex(file: string, oidBytes: number): Promise<StagedFile[] | undefined> {
-  const bytes = await readFile(file);
-  return indexEntries(bytes, oidBytes)?.map(({ begin, flagsAt, nameAt, end }) => {
-    const mode = bytes.readUInt32BE(begin + MODE_AT).toString(8);
-    const oid = bytes.toString('hex', begin + STAT_BYTES, flagsAt);
-    return [bytes.toString('utf8', nameAt, end), { mode, oid }];
-  });
-}
 
 interface Directory {
   readonly files: Map<string, FileState>;

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { pinnedSettings } from '../../schema/worktree-record.ts';
 import { headLogEnd, headOf } from '../git/checkout.ts';
 import { GitError, zeroSeparated, type Git } from '../git/git.ts';
-import { readIndex, type StagedFile } from '../git/object-files.ts';
-import { objectFormat, oidBytes } from '../git/pinned-settings.ts';
+import type { StagedFile } from '../git/object-files.ts';
+import { objectFormat } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import { quickStatus, searchAhead } from '../git/searched-index.ts';
 import { ABSENT, readStatus, type FileState, type StatusEntry } from '../git/status.ts';
@@ -48,15 +48,14 @@ const EMPTY_TREE = {
 /** `ahead`: nobody waits for it, so that it may prepare the next one. */
 export async function takeSnapshot(seal: Seal, when?: 'ahead'): Promise<Snapshot> {
   const { host, checkout, pinned } = seal;
-  const format = objectFormat(pinned);
   const [{ commit: head, branch }, logged] = await Promise.all([headOf(host, checkout), headLogEnd(checkout)]);
   // A commit stands for its tree wherever trees are compared.
-  const tree = head ?? EMPTY_TREE[format];
+  const tree = head ?? EMPTY_TREE[objectFormat(pinned)];
   const index = path.join(checkout.gitDir, 'index');
   return sealed(seal, { head, objects: 'scratch', index, files: true }, async (git, directory) => {
     const known = when === 'ahead' ? await searchAhead(seal, git) : await quickStatus(seal, git);
     const status = known ?? (await readStatus(git, checkout.workTree));
-    const now = await readFiles(git, directory, checkout.workTree, status, oidBytes(format));
+    const now = await readFiles(git, directory, checkout.workTree, status);
     const changed = status.map((entry) => ({ path: entry.path, head: entry.head, now: now.get(entry.path) ?? null }));
     return { head, branch, logged, tree, changed };
   });
@@ -72,7 +71,6 @@ async function readFiles(
   directory: string,
   workTree: string,
   status: readonly StatusEntry[],
-  bytesPerOid: number,
 ): Promise<ReadonlyMap<string, FileState>> {
   const now = new Map<string, FileState>();
   const toHash: string[] = [];
@@ -91,7 +89,7 @@ async function readFiles(
     }
   }
   const modes = new Map(status.map((entry) => [entry.path, entry.mode]));
-  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash, bytesPerOid)) {
+  for (const [file, state] of await hashFiles(git, path.join(directory, 'hashed'), toHash)) {
     const mode = modes.get(file);
     now.set(file, mode === undefined || mode === ABSENT ? state : { ...state, mode });
   }
@@ -99,12 +97,7 @@ async function readFiles(
 }
 
 /** Through a separate index: it handles links, modes and submodules, where hash-object would follow a link. */
-async function hashFiles(
-  git: Git,
-  index: string,
-  files: readonly string[],
-  bytesPerOid: number,
-): Promise<readonly StagedFile[]> {
+async function hashFiles(git: Git, index: string, files: readonly string[]): Promise<readonly StagedFile[]> {
   if (files.length === 0) return [];
   const env = { GIT_INDEX_FILE: index };
   try {
@@ -118,12 +111,10 @@ async function hashFiles(
     if (files.length === 1) return [[files[0] ?? '', { mode: '100644', oid: 'stat:unreadable' }]];
     const middle = files.length >> 1;
     return [
-      ...(await hashFiles(git, `${index}-`, files.slice(0, middle), bytesPerOid)),
-      ...(await hashFiles(git, `${index}+`, files.slice(middle), bytesPerOid)),
+      ...(await hashFiles(git, `${index}-`, files.slice(0, middle))),
+      ...(await hashFiles(git, `${index}+`, files.slice(middle))),
     ];
   }
-  const written = await readIndex(index, bytesPerOid);
-  if (written) return written;
   const listed = zeroSeparated(await git(['ls-files', '--stage', '-z'], { env }));
   return listed.map((line) => {
     const tab = line.indexOf('\t');

@@ -3,7 +3,6 @@ import { copyFile, lstat, readFile, rename, rm, stat, writeFile } from 'node:fs/
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { GitError, type Git } from '../git/git.ts';
-import { indexEntries, STAT_BYTES } from '../git/object-files.ts';
 import { objectFormat, oidBytes } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 
@@ -103,6 +102,36 @@ async function checkOutInParts(git: Git, { planned, index, indexes, algorithm }:
     throw error;
   }
   return (await joinIndexes(index, indexes, algorithm)) ? names : undefined;
+}
+
+/* Git's index, as described in gitformat-index(5). */
+
+/** Times, numbers, mode and size of a file, at the beginning of its entry. */
+const STAT_BYTES = 40;
+const EXTENDED = 0x4000;
+
+interface IndexEntry {
+  readonly begin: number;
+  readonly flagsAt: number;
+  readonly nameAt: number;
+  readonly end: number;
+}
+
+/** Where the entries of an index are; undefined for an unknown version. */
+function indexEntries(bytes: Buffer, oidBytes: number): IndexEntry[] | undefined {
+  const version = bytes.readUInt32BE(4);
+  if (bytes.toString('latin1', 0, 4) !== 'DIRC' || (version !== 2 && version !== 3)) return undefined;
+  const entries: IndexEntry[] = [];
+  let begin = 12;
+  for (let count = bytes.readUInt32BE(8); count > 0; count--) {
+    const flagsAt = begin + STAT_BYTES + oidBytes;
+    const nameAt = flagsAt + ((bytes.readUInt16BE(flagsAt) & EXTENDED) === 0 ? 2 : 4);
+    const end = bytes.indexOf(0, nameAt);
+    entries.push({ begin, flagsAt, nameAt, end });
+    // One to eight zeros: an entry is a multiple of eight bytes long.
+    begin += (((end - begin) >> 3) + 1) << 3;
+  }
+  return entries;
 }
 
 interface Names {
