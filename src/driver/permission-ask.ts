@@ -43,16 +43,17 @@ interface UndeclaredOptions {
   readonly computerFolder?: unknown;
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  rule: 'an ask rule of the settings matched',
-  mode: 'the permission mode asks for it',
-  subcommandResults: 'it consists of several commands',
-  hook: 'a hook asks for it',
-  sandboxOverride: 'it would run outside the sandbox',
-  workingDir: 'it reaches outside the working directories',
-  safetyCheck: 'a safety check failed',
-  classifier: 'a classifier is in doubt',
-};
+const ASK_RULE = 'an ask rule of the settings matched';
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['rule', ASK_RULE],
+  ['mode', 'the permission mode asks for it'],
+  ['subcommandResults', 'it consists of several commands'],
+  ['hook', 'a hook asks for it'],
+  ['sandboxOverride', 'it would run outside the sandbox'],
+  ['workingDir', 'it reaches outside the working directories'],
+  ['safetyCheck', 'a safety check failed'],
+  ['classifier', 'a classifier is in doubt'],
+]);
 
 /** For these tools Claude Code says whether it asks for no other reason than that nothing allows the call. */
 const SAYS_WHETHER_PLAIN = /^(?:Write|Edit|mcp__.*)$/s;
@@ -63,9 +64,9 @@ const SAYS_WHETHER_PLAIN = /^(?:Write|Edit|mcp__.*)$/s;
  */
 function personNeeded(toolName: string, options: Parameters<CanUseTool>[2] & UndeclaredOptions): string | undefined {
   const { decisionReasonType: reason, blockedPath, matchedAskRule, serverPolicyAskOnly } = options;
-  if (matchedAskRule) return REASONS['rule'];
+  if (matchedAskRule) return ASK_RULE;
   if (reason !== undefined && reason !== 'other')
-    return REASONS[reason] ?? 'Claude Code gives a reason that is not known here';
+    return REASONS.get(reason) ?? 'Claude Code gives a reason that is not known here';
   if (blockedPath !== undefined) return 'it concerns a path that is not allowed';
   if (
     options.requiresUserInteraction === true ||

@@ -128,6 +128,9 @@ test.each([
   ['mcp__server__tool', 'x'],
   ['ExitPlanMode', undefined],
   ['AskUserQuestion', undefined],
+  ['apply', undefined],
+  ['discard', undefined],
+  ['rewind', undefined],
   ['bash', 'npm test'],
 ])('no rule can allow %s(%s)', (tool, match) => {
   expect(allowedCalls({ tool, match })).toHaveProperty('problem');
