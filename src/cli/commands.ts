@@ -36,7 +36,10 @@ export const HUB_ACTIONS = {
   },
   open: {
     meaning: 'open the dashboard in the browser, signed in',
-    flags: { print: { meaning: 'with open: print the sign-in link; with install: print the service file' } },
+    flags: {
+      print: { meaning: 'with open: print the sign-in link; with install: print the service file' },
+      qr: { meaning: 'with open: show the sign-in link as a QR code, for a phone' },
+    },
   },
   install: {
     meaning: 'run it as a service of this user',

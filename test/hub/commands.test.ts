@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { encode } from 'uqr';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { readHubRecord } from '../../src/config/hub-record.ts';
@@ -96,6 +97,12 @@ it('starts, reports, opens, restarts and stops the hub', async () => {
     });
   expect(await (await signIn(code!)).json()).toMatchObject({ principal: { role: 'admin' } });
   expect((await signIn(code!)).status).toBe(401);
+
+  const { stdout: scanned } = await hub('open', '--qr');
+  const [, picture = '', shown = '', hint = ''] = /^([^h]+)\n(http\S+)\n(.*)$/s.exec(scanned)!;
+  expect((await signIn(/#code=([\w-]+)$/.exec(shown)![1]!)).status).toBe(200);
+  expect(modulesIn(picture)).toEqual(encode(shown, { border: 2 }).data.flat());
+  expect(hint).toContain('A phone cannot reach this address');
 
   if (process.platform === 'linux') {
     const { code: status, stdout } = await hub('open');
@@ -300,3 +307,16 @@ it('warns at the start if callers over HTTP may work in any directory', { timeou
   expect(await warnings()).toBe(1);
   expect(await warnings('--allowed-dirs', home.project)).toBe(1);
 });
+
+/** The modules of a QR code in a terminal, dark ones as true: each character stands for one above another. */
+function modulesIn(picture: string): boolean[] {
+  const rows = picture.trimEnd().split('\n');
+  const width = rows[0]?.length ?? 0;
+  return rows
+    .flatMap((row) => [
+      [...row].map((character) => character === ' ' || character === '▄'),
+      [...row].map((character) => character === ' ' || character === '▀'),
+    ])
+    .slice(0, width)
+    .flat();
+}

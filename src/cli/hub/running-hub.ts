@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
+import { isLoopback } from '../../config/setting-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/settings-error.ts';
 import { writeSignInPage } from '../../hub/auth/sign-in.ts';
@@ -112,7 +113,11 @@ export async function openDashboard(
   if (options.includes('--qr')) {
     const { renderUnicodeCompact } = await import('uqr');
     const picture = renderUnicodeCompact(link, { border: 2 });
-    process.stdout.write(`${picture}\n${link}\nScan it within two minutes; it works once.\n`);
+    const { hostname } = new URL(record.url);
+    const hint = isLoopback(hostname.replace(/^\[|\]$/g, ''))
+      ? 'A phone cannot reach this address, which is that of this machine itself: see “Listening” in docs/http.md.\n'
+      : '';
+    process.stdout.write(`${picture}\n${link}\nScan it within two minutes; it works once.\n${hint}`);
     return 0;
   }
   if (options.includes('--print')) {
