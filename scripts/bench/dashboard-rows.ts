@@ -23,6 +23,8 @@ const EVENTS_PER_WRITE = 500;
 const LONG = 'session-00000';
 const INBOX_MS = 1_000;
 const SESSION_MS = 1_500;
+const BACK = 4_400;
+const TASK_MS = 100;
 
 export async function dashboardRows(rounds: number): Promise<Row[]> {
   const stateDir = await mkdtemp(path.join(os.tmpdir(), 'claude-code-mcp-bench-dashboard-'));
@@ -52,9 +54,11 @@ async function rowsOver(store: Store, rounds: number, browser: Browser): Promise
     const session = await measure(rounds, page, `${address}#/sessions/${LONG}`, (shown) =>
       shown.getByText(`Event number ${EVENTS}`).waitFor(),
     );
+    const longest = await scrollBack(page);
     return [
       row(`first item of the inbox, with ${SESSIONS.toLocaleString('en-US')} sessions`, INBOX_MS, inbox),
       row(`end of a session with ${EVENTS.toLocaleString('en-US')} events`, SESSION_MS, session),
+      row(`longest task while scrolling back through ${BACK.toLocaleString('en-US')} events`, TASK_MS, longest),
     ];
   } finally {
     await context.close();
@@ -81,6 +85,27 @@ async function measure(
     );
   }
   return median(times);
+}
+
+/** From the end of the session that is shown, a screen at a time. Returns how long the page was blocked at most. */
+async function scrollBack(page: Page): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const tasks = [];
+    const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)));
+    observer.observe({ type: 'longtask' });
+    const timeline = document.querySelector('.timeline');
+    const earliest = () => Math.min(...[...timeline.querySelectorAll('.row.text')]
+      .map((row) => Number(/Event number (\\d+)/.exec(row.textContent)?.[1] ?? Infinity)));
+    const frame = () => new Promise(requestAnimationFrame);
+    for (let frames = 0; earliest() > ${EVENTS - BACK}; frames++) {
+      if (frames > ${BACK}) throw new Error('stuck at event ' + earliest());
+      timeline.scrollBy({ top: -0.9 * timeline.clientHeight });
+      await frame();
+    }
+    await new Promise((done) => setTimeout(done, 100));
+    tasks.push(...observer.takeRecords().map(({ duration }) => duration));
+    return Math.max(0, ...tasks);
+  })()`);
 }
 
 function row(what: string, targetMs: number, measuredMs: number): Row {

@@ -7,6 +7,8 @@ import { takeRequests } from './inbox.ts';
 /** Enough to fill a screen at once; earlier events are loaded on scrolling up. */
 const TAIL = 300;
 const PAGE = 1000;
+/** Small enough that reading and placing them is not felt while scrolling. */
+const PAGE_BACK = 300;
 
 export type ViewState =
   { readonly state: 'loading' | 'shown' | 'missing' } | { readonly state: 'failed'; readonly why: string };
@@ -144,7 +146,7 @@ export class SessionView {
     if (!this.hasEarlier || this.state.value.state !== 'shown') return;
     if (this.#readsBack) return;
     this.#readsBack = true;
-    void this.#readBack().finally(() => (this.#readsBack = false));
+    void this.#readBack(PAGE_BACK).finally(() => (this.#readsBack = false));
   }
 
   /** Everything back to the first event. */
@@ -152,7 +154,7 @@ export class SessionView {
     while (this.hasEarlier && this.state.value.state === 'shown') {
       const before = this.readFrom.value;
       this.#readsBack = true;
-      await this.#readBack().finally(() => (this.#readsBack = false));
+      await this.#readBack(PAGE).finally(() => (this.#readsBack = false));
       if (this.readFrom.value === before) return;
     }
   }
@@ -203,10 +205,10 @@ export class SessionView {
     }
   }
 
-  async #readBack(): Promise<void> {
-    const after = Math.max(0, this.readFrom.value - 1 - PAGE, this.droppedThrough.value);
+  async #readBack(count: number): Promise<void> {
+    const after = Math.max(0, this.readFrom.value - 1 - count, this.droppedThrough.value);
     try {
-      const page = await api.events(this.id, { after, limit: PAGE });
+      const page = await api.events(this.id, { after, limit: count });
       batch(() => {
         const earlier = page.events.filter(({ id }) => id < this.readFrom.value);
         this.#events = [...earlier, ...this.#events];

@@ -20,7 +20,11 @@ export function connection(world: JourneyWorld): void {
     await page.clock.install();
     await page.goto(hub.url);
     await signInWith(page, hub.admin);
-    const session = await hub.startSession({ prompt: 'Wait for me', title: 'Patient' });
+    const session = await hub.startSession({
+      prompt: 'Wait for me',
+      title: 'Patient',
+      enableFileCheckpointing: true,
+    });
     await cardOf(page, 'Patient').getByText('later.txt').first().waitFor();
     await page.evaluate('window.isTheSamePage = true');
     await hub.kill();
@@ -69,5 +73,16 @@ export function connection(world: JourneyWorld): void {
     await waitUntilConnected(page);
     for (const step of [1, 2, 3, 4, 5]) expect(await page.getByText(`Step ${step} of five.`).count()).toBe(1);
     expect(await page.evaluate('window.isTheSamePage')).toBe(true);
+
+    // The next hub did not see what was written, and would not know whose changes it takes back: it says so.
+    await hub.kill();
+    await hub.start();
+    await waitUntilConnected(page);
+    await page.keyboard.press('Home');
+    await page.getByRole('button', { name: 'Rewind files to here' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Rewind files' });
+    await dialog.getByText('Nothing to restore.').waitFor();
+    await dialog.getByText(/later\.txt: this server did not see the session write it.*restore it yourself/).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Restore them' }).count()).toBe(0);
   });
 }
