@@ -314,8 +314,8 @@ function modulesIn(picture: string): boolean[] {
   const width = rows[0]?.length ?? 0;
   return rows
     .flatMap((row) => [
-      [...row].map((character) => character === ' ' || character === '▄'),
-      [...row].map((character) => character === ' ' || character === '▀'),
+      Array.from(row, (character) => character === ' ' || character === '▄'),
+      Array.from(row, (character) => character === ' ' || character === '▀'),
     ])
     .slice(0, width)
     .flat();
