@@ -60,7 +60,7 @@ zones.push(
     message: 'src/workspace/workspace.ts puts its folders together; they do not import it.',
   },
   {
-    target: ['http', 'api', 'socket', 'auth', 'notify', 'metrics'].map((name) => `./src/hub/${name}`),
+    target: ['http', 'api', 'socket', 'auth', 'notify', 'rules', 'metrics'].map((name) => `./src/hub/${name}`),
     from: './src/hub/hub.ts',
     message: 'src/hub/hub.ts puts its folders together; they do not import it.',
   },

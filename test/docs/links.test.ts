@@ -52,6 +52,33 @@ test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store
   },
 );
 
+test('the architecture has a row for every folder of src, AGENTS.md a place in the order of imports', () => {
+  const folders = readdirSync(path.join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const rows = read('docs/architecture.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split(' | ')[0]);
+  const [, order = ''] = /^(schema, errors.* ← .*)$/m.exec(read('AGENTS.md')) ?? [];
+  for (const { name } of folders) {
+    expect(
+      rows.some((row) => row?.includes(`\`src/${name}\``)),
+      name,
+    ).toBe(true);
+    if (name !== 'scripted-model') expect(order.split(/, | ← /), name).toContain(name);
+  }
+});
+
+test('the rooms of each walk exist, and are counted', () => {
+  const [, table = ''] = /^## Rooms on the way\n([^#]*)/m.exec(read('docs/architecture.md')) ?? [];
+  const walks = [...table.matchAll(/^\| [^|]+ \| ([^|]+) \| (\d+) \|$/gm)];
+  expect(walks).toHaveLength(4);
+  for (const [, rooms = '', count] of walks) {
+    const names = rooms.replace('then there: ', '').split(', ');
+    expect(names.filter((name) => !existsSync(path.join(root, 'src', name)))).toEqual([]);
+    expect(names).toHaveLength(Number(count));
+  }
+});
+
 test.each(['A prompt', 'A permission'])('the walkthrough "%s" has at most a dozen stops, none twice', (heading) => {
   const [, walk = ''] = new RegExp(`^## ${heading},.*\\n([^#]*)`, 'm').exec(read('docs/architecture.md')) ?? [];
   const places = [...walk.matchAll(/^\d+\. `(src\/[\w./-]+)`/gm)].map(([, file = '']) => file);
