@@ -10,7 +10,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { hubSettingsMarkdownTable, settingsMarkdownTable } from '../src/config/help.ts';
 import { TOOLSETS } from '../src/mcp/toolsets.ts';
 import { apiDocument, apiRoutesTable } from './docs/api-part.ts';
-import { benchPart, callerPart, peersPart } from './docs/bench-part.ts';
+import { benchPart, callerPart, fleetPart, peersPart } from './docs/bench-part.ts';
 import { parametersOf } from './docs/documented-tool.ts';
 import { errorsTable, openCommandsTable } from './docs/errors-table.ts';
 import { fillGeneratedParts } from './docs/generated-parts.ts';
@@ -27,6 +27,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
   'api-routes': apiRoutesTable,
   'open-commands': openCommandsTable,
   bench: () => benchPart(path.join(root, 'bench', 'results.json')),
+  'fleet-figures': () => fleetPart(path.join(root, 'bench', 'results.json')),
   peers: () => peersPart(path.join(root, 'bench', 'results.json')),
   caller: () => callerPart(path.join(root, 'bench', 'results.json')),
   install: installSteps,
@@ -46,6 +47,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference-compact.md': () => referencePage('compact', TOOLSETS.compact),
   'docs/reference-explicit.md': () => referencePage('explicit', TOOLSETS.explicit),
   'docs/settings.md': () => withParts('docs/settings.md'),
+  'docs/fleet.md': () => withParts('docs/fleet.md'),
   'docs/guide.md': () => withParts('docs/guide.md'),
   'docs/performance.md': () => withParts('docs/performance.md'),
   'docs/programs.md': () => withParts('docs/programs.md'),

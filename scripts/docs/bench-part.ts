@@ -18,6 +18,24 @@ export function benchPart(file: string): string {
   return `${summary}\n\n${table}\n${date.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores, ${machine.platform}; medians of ${rounds} rounds, \`npm run bench\`.\n`;
 }
 
+const FLEET_ROWS = [
+  'memory of a parked session',
+  'a poll at a hub that does not run the session, against one that does',
+  'a reply through another hub',
+  '100,000 sessions and 1,000 open requests in Postgres: list and inbox',
+];
+
+/** What the estimates for many users start from. */
+export function fleetPart(file: string): string {
+  const rows = readResults(file)?.rows ?? [];
+  const chosen = FLEET_ROWS.map((what) => {
+    const row = rows.find((candidate) => candidate.what === what);
+    if (!row) throw new Error(`${file} has no row for: ${what}`);
+    return [what, row.measured];
+  });
+  return markdownTable(['', 'Measured'], chosen);
+}
+
 /** Other servers, measured in the same run. */
 export function peersPart(file: string): string {
   const peers = readResults(file)?.peers;
