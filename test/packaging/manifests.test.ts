@@ -16,10 +16,15 @@ function read(file: string): Json {
 const { version } = read('package.json');
 const bundle = read('packaging/mcpb-manifest.json');
 
-test.each(['server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin/plugin.json'])(
+test.each(['package-lock.json', 'server.json', 'packaging/mcpb-manifest.json', 'plugin/.claude-plugin/plugin.json'])(
   '%s has the package’s version',
   (file) => expect(read(file).version).toBe(version),
 );
+
+test('the latest version in the changelog is the package’s', () => {
+  const changelog = readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8');
+  expect(/^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$/m.exec(changelog)?.[1]).toBe(version);
+});
 
 test.each(['ci.yml', 'publish.yml'])('%s is valid YAML, and every script that it runs exists', (file) => {
   const text = readFileSync(path.join(root, '.github', 'workflows', file), 'utf8');
