@@ -43,9 +43,9 @@ export async function loadSqlite(): Promise<OpenSqlite> {
 async function nodeSqlite(): Promise<RawConstructor | undefined> {
   const emitWarning = process.emitWarning.bind(process);
   // Node 22 says on stderr that the module is experimental, which no user could do anything about.
-  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
+  process.emitWarning = (warning: string | Error, ...rest: never[]) => {
     if (!String(warning).startsWith('SQLite')) emitWarning(warning, ...rest);
-  });
+  };
   try {
     return ((await import(NODE_SQLITE)) as { DatabaseSync: RawConstructor }).DatabaseSync;
   } catch {
