@@ -266,7 +266,7 @@ export class Engine {
     const starts = await Promise.all(
       attempts.map(async (attempt) => {
         const options = await this.#admitted({ ...request, options: optionsOfAttempt(request.options, attempt) });
-        const { streamsText, by: client } = request;
+        const { streamsText = this.#streamsText, by: client } = request;
         const seed = { rules: this.#rulesOf(client), options, origin: { kind: 'new' as const }, streamsText, client };
         return { seed, prompt: attempt.prompt ?? request.prompt };
       }),
