@@ -13,8 +13,8 @@ import { eventually } from '../harness/eventually.ts';
 import { openAccessWorld, type AccessWorld } from './access-world.ts';
 import { startTestHub } from './test-hub.ts';
 
-/** More than the buffers of a connection hold, so that it stays in the hub. */
-const ANSWER_BYTES = 12_000_000;
+/** More than the buffers of a connection hold, so that it stays in the hub; half of it is as much as is in memory. */
+const ANSWER_BYTES = 7_600_000;
 const limits = { perCaller: 2 * ANSWER_BYTES };
 
 /** A session of `owner` whose full poll is large, and a request for that as bytes. */
@@ -22,7 +22,7 @@ async function worldWithLargeSession(): Promise<{ world: AccessWorld; poll: stri
   const world = await openAccessWorld({ outboxLimits: limits });
   const { sessionId } = await world.make('waiting');
   const agent = world.hub.agents[0]!;
-  for (let count = 0; count < 3; count++) agent.say(textEvent('x'.repeat(ANSWER_BYTES / 6)));
+  for (let count = 0; count < 2; count++) agent.say(textEvent('x'.repeat(ANSWER_BYTES / 4)));
   const headers = {
     ...world.token('owner'),
     'content-type': 'application/json',

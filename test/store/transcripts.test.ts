@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { TranscriptEntry } from '../../src/schema/store.ts';
 import { MIGRATIONS } from '../../src/store/sql/migrate.ts';
+import { loadSqlite } from '../../src/store/sqlite/binding.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { manualNow } from './manual-now.ts';
 import { put, session, T0 } from './rows.ts';
@@ -104,9 +105,17 @@ test('a version 1 store is migrated to hold transcripts and keeps its data', asy
   const file = path.join(await temporaryDirectory(), 'hub.db');
   const first = await openSqliteStore({ file, warn: unexpectedWarning, migrations: MIGRATIONS.slice(0, 1) });
   const hub = await first.acquireLease('hub-a', 15_000, {});
-  await first.write([put(session('s1', { hub: hub.hub, fence: hub.fence }))], hub);
   await first.close();
+  const written = session('s1', { hub: hub.hub, fence: hub.fence });
+  const old = (await loadSqlite())(file);
+  old.all(
+    `INSERT INTO sessions (id, seq, principal, tag, hub, fence, last_active_at, holds_work, search, data)
+     VALUES ('s1', 1, 'p', 'idle', ?, ?, 1, 0, '', ?)`,
+    [hub.hub, hub.fence, JSON.stringify(written)],
+  );
+  old.close();
   const store = closedAfterwards(await openSqliteStore({ file, warn: unexpectedWarning }));
   await store.appendTranscript(hub, main, [said('u1')]);
   expect(await store.transcript(main)).toEqual([said('u1')]);
+  expect(await store.session('s1')).toEqual(written);
 });
