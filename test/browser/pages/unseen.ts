@@ -24,6 +24,7 @@ export function unseen(): void {
     const { page, hub } = await show(only({ ...write(numbered(401)), alwaysAllows: 'Edit' }));
     const allow = button(page, 'r0', 'Allow');
     await card(page, 'r0').getByText('Allow is off until you have unfolded the whole input.').waitFor();
+    await settle(page);
     expect(await page.getByText('line 401;').count()).toBe(0);
     expect(await allow.isDisabled()).toBe(true);
     expect(await button(page, 'r0', 'Always allow').isDisabled()).toBe(true);
