@@ -18,6 +18,9 @@ export type Inherited =
   | { readonly state: 'shown'; readonly title: string; readonly timeline: Timeline }
   | { readonly state: 'failed'; readonly why: string };
 
+/** A session that changes all the time is shown as it was a moment ago. */
+const MAX_ATTEMPTS = 5;
+
 /**
  * One session as its page shows it: loaded from its end, kept up to date by the stream, repaired where that left a gap.
  */
@@ -40,6 +43,8 @@ export class SessionView {
   timeline = new Timeline();
   #events: ApiEvent[] = [];
   #reading: Promise<void> | undefined;
+  /** How often the stream has told of a change that may be missing from what is being read. */
+  #heard = 0;
   #readAgain = false;
   #readsBack = false;
   readonly #folded = new Map<string, boolean>();
@@ -58,6 +63,7 @@ export class SessionView {
   }
 
   async load(): Promise<void> {
+    const heard = this.#heard;
     try {
       const detail = await api.session(this.id);
       const after = Math.max(0, detail.lastEventId - TAIL);
@@ -70,7 +76,9 @@ export class SessionView {
         this.#takeDetail(detail);
         this.state.value = { state: 'shown' };
       });
-      if (page.lastId > this.lastId) await this.catchUp();
+      const isBehind = heard !== this.#heard;
+      if (isBehind) void this.refresh();
+      if (isBehind || page.lastId > this.lastId) await this.catchUp();
     } catch (error) {
       const missing = error instanceof CallFailure && error.status === 404;
       if (this.state.value.state === 'shown' && !missing) return;
@@ -98,7 +106,12 @@ export class SessionView {
   async refresh(): Promise<void> {
     if (this.state.value.state !== 'shown') return this.load();
     try {
-      this.#takeDetail(await api.session(this.id));
+      for (let attempt = 1; ; attempt++) {
+        const heard = this.#heard;
+        const detail = await api.session(this.id);
+        // What the stream has told in the meantime may be newer.
+        if (heard === this.#heard || attempt === MAX_ATTEMPTS) return this.#takeDetail(detail);
+      }
     } catch {
       // The stream says when there is more.
     }
@@ -106,6 +119,7 @@ export class SessionView {
 
   takeSession(row: ApiSession): void {
     const { detail } = this;
+    this.#heard++;
     if (!detail.value) return;
     const rested = row.state !== detail.value.state;
     if (row.status !== 'running') this.workingSince.value = undefined;
@@ -128,7 +142,7 @@ export class SessionView {
   }
 
   takeEvents(events: readonly ApiEvent[]): void {
-    if (this.state.value.state !== 'shown') return;
+    if (this.state.value.state !== 'shown') return void this.#heard++;
     let isBehind = false;
     this.heardAt.value = Date.now();
     for (const event of events) {
