@@ -8,7 +8,7 @@ import { isObject } from '../schema/json.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { nextWake, writeReliably } from '../store/wake-ups.ts';
-import { isUnderWay } from '../store/row-facts.ts';
+import { isUnderWay, NO_SESSION } from '../store/row-facts.ts';
 
 const MAX_KEY_LENGTH = 200;
 /** How long a repeat waits for a call that another hub is carrying out. */
@@ -25,8 +25,7 @@ const COMMAND_BYTES = 1_000;
 /** Older ones are forgotten in the meantime. */
 const RECOUNT_MS = 10 * 60_000;
 
-/** What is carried out here at once is in no session's queue, where a hub would pick it up. */
-const NO_SESSION = 'api';
+const NOTED_AFTER_MS = 200;
 
 const STOPPED = 'The hub stopped while carrying this out. Check the session before you send it again.';
 
@@ -108,16 +107,24 @@ export class Once {
         'answer' in ended ? ended.answer : await carryOut({ before: ended.carriedOut, note: () => undefined });
       return { answer: answer as Answer, isRepeat: true };
     }
-    let isWaiting = false;
+    const waiting: { keep?: () => void; timer?: NodeJS.Timeout } = {};
     const note = (outcome: object): void => {
-      isWaiting = true;
-      const progress = { status: 'carriedOut' as const, at: now(), result: outcome };
-      // The answer may have been faster, and without a store it is not stored either.
-      this.#finish(command.id, progress).catch(() => undefined);
+      const keep = (): void => {
+        const progress = { status: 'carriedOut' as const, at: now(), result: outcome };
+        // The answer may have been faster, and without a store it is not stored either.
+        this.#finish(command.id, progress).catch(() => undefined);
+      };
+      // Most answers come at once, and are stored themselves.
+      waiting.keep = keep;
+      waiting.timer = setTimeout(keep, NOTED_AFTER_MS).unref();
     };
     const answer = carryOut({ before: undefined, note }).then(async (one) => {
-      // Whoever sends it again goes on waiting.
-      if (isWaiting && signal?.aborted === true) return one;
+      clearTimeout(waiting.timer);
+      if (waiting.keep && signal?.aborted === true) {
+        // Whoever sends it again goes on waiting.
+        waiting.keep();
+        return one;
+      }
       const result = this.#bounded(principal, kept(one));
       await this.#finish(command.id, { status: 'done', at: now(), result }).catch((error: unknown) => {
         // It took so long that this hub was considered gone, and a repeat was told so.
@@ -129,6 +136,7 @@ export class Once {
     try {
       return { answer: await answer, isRepeat: false };
     } finally {
+      clearTimeout(waiting.timer);
       this.#underWay.delete(command.id);
     }
   }

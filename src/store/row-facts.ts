@@ -22,6 +22,9 @@ export function isResting({ state }: StoredSession): boolean {
 }
 
 /** Its outcome is not known yet. */
+/** What a hub carries out at once is in no session's queue, where a hub would pick it up. */
+export const NO_SESSION = 'api';
+
 export function isUnderWay(command: StoredCommand): boolean {
   return finishedAt(command) === undefined || command.progress.status === 'carriedOut';
 }

@@ -16,7 +16,7 @@ import {
   type StoreTranscripts,
 } from './contract.ts';
 import { dropOldest, isOver } from './event-bounds.ts';
-import { toJson } from './row-facts.ts';
+import { NO_SESSION, toJson } from './row-facts.ts';
 import { checkLease, needsOf, plan, sessionOf, checkSessionOwner, noNeeds, type RowWrite } from './plan.ts';
 import type { PositionedWrite, SqlTables } from './sql/tables.ts';
 import type { TranscriptRow } from './sql/reads.ts';
@@ -198,11 +198,13 @@ export function createStore(backend: Backend, bounds: EventBounds = DEFAULT_EVEN
 
 /**
  * Nobody relies on it before something later is stored for good, and that stores it as well: logs are flushed in order.
- * Whoever takes a command begins when it is durably taken, so that one which a power cut takes back was not begun. A key,
- * though, is a promise to its caller from the moment that it is stored.
+ * Whoever takes a command begins when it is durably taken, so that one which a power cut takes back was not begun. A call
+ * under a key changes nothing before something is stored for good; its answer is lost with whoever waited for it, and
+ * asking again says that it is unknown.
  */
 function isSafeToLose(change: Change): boolean {
-  return change.type === 'event.append' || (change.type === 'command.add' && change.command.key === undefined);
+  if (change.type === 'command.finish') return change.sessionId === NO_SESSION;
+  return change.type === 'event.append' || change.type === 'command.add';
 }
 
 async function save(tables: SqlTables, writes: readonly RowWrite[]): Promise<void> {
