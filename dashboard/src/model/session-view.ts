@@ -142,7 +142,10 @@ export class SessionView {
   }
 
   takeEvents(events: readonly ApiEvent[]): void {
-    if (this.state.value.state !== 'shown') return void this.#heard++;
+    if (this.state.value.state !== 'shown') {
+      this.#heard++;
+      return;
+    }
     let isBehind = false;
     this.heardAt.value = Date.now();
     for (const event of events) {
