@@ -207,7 +207,7 @@ export class Engine {
 
   /** Events of a session that are no longer in memory, where there is a store that has them. */
   async storedEvents(id: string, after: number): Promise<StoredStretch | undefined> {
-    return this.#services.archive?.events(id, after).catch(() => undefined);
+    return this.#services.archive?.events(id, after);
   }
 
   /** The session, recalled from the store if necessary. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import os from 'node:os';
@@ -10,6 +9,7 @@ import { secretsOf } from '../config/secret-variables.ts';
 import { hostEngine, type HostContext } from '../engine/engine-host.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { KeptProcesses } from '../keeper/kept-processes.ts';
+import { cgroupOf } from '../platform/ancestors.ts';
 import { nestedIn } from '../engine/rules/principal.ts';
 import { rolesThatMay } from '../engine/rules/access.ts';
 import type { TranscriptMirrors } from '../engine/ports.ts';
@@ -308,17 +308,10 @@ async function openKeeper(
 function keeperOf(kept: KeptProcesses | undefined, env: NodeJS.ProcessEnv): NonNullable<HubStatus['keeper']> {
   const pid = kept?.keeperPid;
   if (pid === undefined) return { endsWithHub: 'no process keeps them' };
-  const isInUnit = env[SERVICE_VARIABLE] !== undefined && cgroupOf(pid) === cgroupOf('self');
-  return isInUnit ? { endsWithHub: "the service manager ends what is in the hub's unit" } : { pid };
-}
-
-/** A different value for each call where there are no cgroups. */
-function cgroupOf(process: number | 'self'): unknown {
-  try {
-    return readFileSync(`/proc/${String(process)}/cgroup`, 'utf8');
-  } catch {
-    return Symbol(process);
-  }
+  const own = env[SERVICE_VARIABLE] === undefined ? '' : cgroupOf(process.pid);
+  return own !== '' && cgroupOf(pid) === own
+    ? { endsWithHub: "the service manager ends what is in the hub's unit" }
+    : { pid };
 }
 
 /** Whether anyone but this user can start a session. */

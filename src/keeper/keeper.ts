@@ -18,7 +18,7 @@ import {
 import { createServer, type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { PARENT_VARIABLE, variableOf, withAncestors } from '../platform/ancestors.ts';
+import { cgroupOf, PARENT_VARIABLE, variableOf, withAncestors } from '../platform/ancestors.ts';
 import { thisPlace } from '../platform/owner-records.ts';
 import { startTimeOf } from '../platform/processes.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
@@ -352,14 +352,6 @@ function isThere(pid: number): boolean {
     return process.kill(pid, 0);
   } catch {
     return false;
-  }
-}
-
-function cgroupOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${String(pid)}/cgroup`, 'utf8');
-  } catch {
-    return '';
   }
 }
 

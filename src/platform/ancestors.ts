@@ -60,8 +60,13 @@ function parentOf(pid: number): number | undefined {
   return parent > 0 ? parent : undefined;
 }
 
+/** The cgroups that a process is in; empty where that cannot be told. */
+export function cgroupOf(pid: number): string {
+  return readProc(pid, 'cgroup', 'utf8');
+}
+
 /** Empty for a process that is gone or belongs to another user. */
-function readProc(pid: number, file: 'environ' | 'stat', encoding: 'latin1' | 'utf8' = 'latin1'): string {
+function readProc(pid: number, file: 'environ' | 'stat' | 'cgroup', encoding: 'latin1' | 'utf8' = 'latin1'): string {
   try {
     return readFileSync(`/proc/${String(pid)}/${file}`, encoding);
   } catch {

@@ -1,6 +1,6 @@
-import { readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises';
+import { readdir, readlink, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PARENT_VARIABLE, variableOf, withAncestors } from '../../platform/ancestors.ts';
+import { cgroupOf, PARENT_VARIABLE, variableOf, withAncestors } from '../../platform/ancestors.ts';
 import { hubClaimFile } from '../../config/hub-record.ts';
 import { DEPTH_VARIABLE, depthFrom } from '../../config/load-settings.ts';
 import { runsInGroups } from '../../platform/run-groups.ts';
@@ -53,7 +53,7 @@ export async function peerOf(request: HubRequest, context: PeerContext): Promise
         : { kind: 'outside', isInteractive: claimsTerminal(request) };
     const { pid } = request;
     if (pid === undefined || !(await holds(pid, claim))) return { kind: 'unproven' };
-    const { session, named, isMarked } = await marksOf(pid, processes);
+    const { session, named, isMarked } = marksOf(pid, processes);
     if (inside !== undefined) named.add(inside);
     const isInside = isNested || isMarked || session !== undefined || named.size > 0;
     if (isInside) return { kind: 'inside', session, named: [...named] };
@@ -91,7 +91,7 @@ interface Marks {
   isMarked: boolean;
 }
 
-async function marksOf(pid: number, processes: OwnProcesses): Promise<Marks> {
+function marksOf(pid: number, processes: OwnProcesses): Marks {
   const marks: Marks = { session: undefined, named: new Set(), isMarked: false };
   for (const one of withAncestors(pid)) {
     marks.session ??= processes.sessionOfProcess(one);
@@ -100,7 +100,7 @@ async function marksOf(pid: number, processes: OwnProcesses): Promise<Marks> {
     marks.isMarked ||= depthFrom({ [DEPTH_VARIABLE]: variableOf(one, DEPTH_VARIABLE) }).depth > 0;
   }
   // A process that detached from its parent and environment is still in its session's cgroup, if there is one.
-  const cgroup = await readFile(`/proc/${String(pid)}/cgroup`, 'utf8').catch(() => '');
+  const cgroup = cgroupOf(pid);
   const inGroup = processes.sessionOfGroup(cgroup);
   if (inGroup !== undefined) marks.named.add(inGroup);
   marks.session ??= inGroup;
