@@ -22,7 +22,7 @@ import type { LogLevel } from './schema/setting-choices.ts';
 
 export type { Transport } from '@modelcontextprotocol/server';
 export { DomainError, type ErrorCode } from './errors/errors.ts';
-export { SettingsError } from './config/settings-error.ts';
+export { SettingsError } from './config/bad-input.ts';
 export type { Settings, SettingsOverrides } from './config/load-settings.ts';
 export type { Answer, Command, DiskResume, QuestionAnswer } from './schema/commands.ts';
 export type { SessionReading } from './engine/conversation/reading.ts';

@@ -2,7 +2,7 @@
 
 import { query, type Options, type Query, type SDKUserMessage } from '@anthropic-ai/claude-agent-sdk';
 import { randomUUID } from 'node:crypto';
-import { InputQueue } from '../../src/driver/input-queue.ts';
+import { InputQueue } from '../../src/driver/sdk-options.ts';
 
 export interface Place {
   readonly cwd: string;

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { bundledClaudeCode } from '../../src/driver/claude-code-program.ts';
 
 export interface PeerCommand {
   readonly name: string;

@@ -1,5 +1,4 @@
-import { nearestName } from '../config/nearest-name.ts';
-import { quote, SettingsError } from '../config/settings-error.ts';
+import { nearestName, quote, SettingsError } from '../config/bad-input.ts';
 import { flagOf, SETTING_KEYS } from '../config/settings-table.ts';
 
 /** A flag of one command. The settings, which are flags of every command, are read before. */

@@ -7,7 +7,7 @@ import { claudeConfigDir } from '../config/host.ts';
 import { inheritedEnvironment } from '../config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
 import { withoutSecrets } from '../config/secret-variables.ts';
-import { SettingsError } from '../config/settings-error.ts';
+import { SettingsError } from '../config/bad-input.ts';
 import type { AttachedHub } from '../transports/attach/connect-hub.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
 import { openStdio } from '../transports/open-stdio.ts';

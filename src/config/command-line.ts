@@ -1,5 +1,4 @@
-import { nearestName } from './nearest-name.ts';
-import { quote, SettingsError } from './settings-error.ts';
+import { nearestName, quote, SettingsError } from './bad-input.ts';
 import { flagOf, rowOf, SETTING_KEYS, type SettingKey } from './settings-table.ts';
 
 export const COMMANDS = {

@@ -1,8 +1,7 @@
 import { variableOfAncestors } from '../platform/ancestors.ts';
 import { parseCommandLine } from './command-line.ts';
 import { defaultStateDir, pathsOf, type Host } from './host.ts';
-import { nearestName } from './nearest-name.ts';
-import { quote, SettingsError } from './settings-error.ts';
+import { nearestName, quote, SettingsError } from './bad-input.ts';
 import {
   flagOf,
   rowOf,

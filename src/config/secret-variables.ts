@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import type { Host } from './host.ts';
-import { SettingsError } from './settings-error.ts';
+import { SettingsError } from './bad-input.ts';
 import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from './settings-table.ts';
 
 /** Where a process finds the secrets that it was not given as variables: `stdin`, or the path of a private file. */

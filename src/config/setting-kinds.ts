@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from 'node:fs';
 import { absolutePath, pathsOf, type Host } from './host.ts';
-import { quote } from './settings-error.ts';
+import { quote } from './bad-input.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string | undefined };
 

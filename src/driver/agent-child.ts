@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { Transform, type TransformCallback } from 'node:stream';
 import type { SpawnedProcess, SpawnOptions } from '@anthropic-ai/claude-agent-sdk';
 import { PARENT_VARIABLE } from '../platform/ancestors.ts';
 import type {
@@ -7,11 +8,9 @@ import type {
   OutputPosition,
   ProcessHome,
   RunOwner,
-  Starter,
   StartedChild,
+  Starter,
 } from '../platform/process-home.ts';
-import { ObjectLines } from './object-lines.ts';
-import { StderrTail } from './stderr-tail.ts';
 
 /** How long a process may take to exit after its message stream ended, before it is killed. */
 const EXIT_GRACE_MS = 2_000;
@@ -141,4 +140,82 @@ function asTheSdkSeesIt({ child, stdin }: StartedChild, stray: (text: string) =>
       return typeof value === 'function' ? (value.bind(child) as unknown) : value;
     },
   });
+}
+
+const MAX_CHARS = 8_000;
+const MAX_LINES = 12;
+
+/** What looks like a secret in a program's stderr. */
+const SECRETS = [
+  /\bsk-[A-Za-z0-9_-]{8,}/g,
+  /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
+  /\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?))(\s*[=:]\s*)\S+/gi,
+  /\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g,
+];
+
+export function redact(text: string): string {
+  let redacted = text;
+  for (const secret of SECRETS) {
+    redacted = redacted.replace(secret, (match, name?: unknown, sign?: unknown) =>
+      typeof name === 'string' && typeof sign === 'string'
+        ? `${name}${sign}***`
+        : match.startsWith('Bearer')
+          ? 'Bearer ***'
+          : '***',
+    );
+  }
+  return redacted;
+}
+
+/** The last lines a process wrote to stderr, bounded however much it writes. */
+class StderrTail {
+  #text = '';
+
+  add(chunk: string): void {
+    this.#text = (this.#text + chunk).slice(-MAX_CHARS);
+  }
+
+  lines(): string {
+    return redact(this.#text.trim().split('\n').slice(-MAX_LINES).join('\n'));
+  }
+}
+
+const NEWLINE = 0x0a;
+const OPENING_BRACE = 0x7b;
+const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
+
+/**
+ * Passes on the lines that start an object; anything else a program prints is reported as `stray`. The SDK (0.3.325)
+ * skips what is not JSON, but a line `null` ends its stream, and with it the session; can go when that is fixed. Works
+ * on pieces of lines: one line may be tens of megabytes long.
+ */
+class ObjectLines extends Transform {
+  readonly #stray: (text: string) => void;
+  #line: 'beginning' | 'object' | 'stray' = 'beginning';
+
+  constructor(stray: (text: string) => void) {
+    super();
+    this.#stray = stray;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    for (let from = 0; from < chunk.length;) {
+      const newline = chunk.indexOf(NEWLINE, from);
+      const to = newline < 0 ? chunk.length : newline + 1;
+      this.#take(chunk.subarray(from, to));
+      if (newline >= 0) this.#line = 'beginning';
+      from = to;
+    }
+    done();
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#line === 'beginning') {
+      const first = piece.find((byte) => !BLANKS.has(byte));
+      if (first === undefined || first === NEWLINE) return;
+      this.#line = first === OPENING_BRACE ? 'object' : 'stray';
+    }
+    if (this.#line === 'object') this.push(piece);
+    else this.#stray(piece.toString('utf8'));
+  }
 }

@@ -3,12 +3,10 @@ import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
 import type { AgentChild } from './agent-child.ts';
 import type { Translation } from './agent-signal.ts';
-import { InputQueue } from './input-queue.ts';
+import { InputQueue, launchOptions, mirrorOptions, type TranscriptMirror } from './sdk-options.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
 import type { OutputPosition, ProcessHome } from '../platform/process-home.ts';
-import { launchOptions } from './sdk-options.ts';
 import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
-import { mirrorOptions, type TranscriptMirror } from './transcript-mirror.ts';
 import { translate } from './translate.ts';
 
 export interface AgentLaunch extends SpareTemplate {

@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { DomainError } from '../errors/errors.ts';
 import { AgentChild } from './agent-child.ts';
 import { AgentProcess, type AgentLaunch, type AgentListener } from './agent-process.ts';
-import { bundledClaudeCode, onlyBundledProgram } from './bundled-claude-code.ts';
-import { checkTakesPromptsVerbatim } from './program-version.ts';
+import { bundledClaudeCode, checkTakesPromptsVerbatim, onlyBundledProgram } from './claude-code-program.ts';
 import type { ProcessHome, StartedChild } from '../platform/process-home.ts';
-import type { SpareTemplate } from './spare-agent.ts';
-import { SpareKeeper } from './spare-keeper.ts';
+import { SpareKeeper, type SpareTemplate } from './spare-agent.ts';
 
 const NO_CLAUDE_CODE =
   'Claude Code is not installed: this server was installed without the optional package that contains it. Install Claude Code and set its path where the server is configured (CLAUDE_CODE_MCP_EXECUTABLE), or reinstall the server with optional dependencies; then restart it.';

@@ -1,11 +1,125 @@
 import { randomUUID } from 'node:crypto';
+import { freemem } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { CanUseTool, ClaimOptions, Query, SpareProcess } from '@anthropic-ai/claude-agent-sdk';
+import { messageOf } from '../errors/errors.ts';
+import type { ProcessHome } from '../platform/process-home.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { AgentChild } from './agent-child.ts';
-import { InputQueue } from './input-queue.ts';
-import type { ProcessHome } from '../platform/process-home.ts';
-import { launchOptions } from './sdk-options.ts';
+import type { AgentLaunch } from './agent-process.ts';
+import { InputQueue, launchOptions } from './sdk-options.ts';
+
+export interface SpareKeeperOptions {
+  readonly loadSdk: () => Promise<typeof import('@anthropic-ai/claude-agent-sdk')>;
+  readonly owner: ProcessHome;
+  readonly template: SpareTemplate;
+  readonly debug: (line: string) => void;
+  readonly freeMemory?: () => number;
+}
+
+/** A parked spare holds about 250 MB; the session it becomes and its commands need room as well. */
+const ENOUGH_FREE_BYTES = 1_000_000_000;
+const MEMORY_CHECK_INTERVAL_MS = 30_000;
+/** The session that took the last spare is busiest at its start; the next spare must not slow it down. */
+const REFILL_AFTER_MS = 1_000;
+
+/** Keeps one spare warm while there is memory for it. A start that cannot use it is unaffected. */
+export class SpareKeeper {
+  readonly #options: SpareKeeperOptions;
+  readonly #freeMemory: () => number;
+  readonly #reserved = new Map<string, SpareAgent>();
+  readonly #memoryWatch: NodeJS.Timeout;
+  #spare: SpareAgent | undefined;
+  #warming: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: SpareKeeperOptions) {
+    this.#options = options;
+    this.#freeMemory = options.freeMemory ?? freemem;
+    this.#memoryWatch = setInterval(() => this.#lookAtMemory(), MEMORY_CHECK_INTERVAL_MS).unref();
+    this.#fill();
+  }
+
+  /** The id of the session that the spare will become, if it fits; from then on it is reserved for that session. */
+  reserve(template: SpareTemplate): string | undefined {
+    const spare = this.#spare;
+    if (!spare?.fits(template)) return undefined;
+    this.#spare = undefined;
+    this.#refill();
+    if (!spare.alive) return undefined;
+    this.#reserved.set(spare.sessionId, spare);
+    return spare.sessionId;
+  }
+
+  /** Undefined if there is none for this session or it was refused: then a process is started as usual. */
+  async claim({ sessionId, history, options }: AgentLaunch): Promise<ClaimedSpare | undefined> {
+    const spare = this.#reserved.get(sessionId);
+    if (!spare || history.kind !== 'new') return undefined;
+    this.#reserved.delete(sessionId);
+    try {
+      const claimed = await spare.claim(options);
+      this.#options.debug('spare claimed');
+      return claimed;
+    } catch (error) {
+      this.#options.debug(`spare refused: ${messageOf(error)}`);
+      // Its id is the session's: the replacement may only start when this one is gone.
+      await spare.stop();
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#memoryWatch);
+    const spares = [...this.#reserved.values(), ...(this.#spare ? [this.#spare] : [])];
+    this.#reserved.clear();
+    this.#spare = undefined;
+    await Promise.all(spares.map((spare) => spare.stop()));
+  }
+
+  #refill(): void {
+    setTimeout(() => this.#fill(), REFILL_AFTER_MS).unref();
+  }
+
+  #fill(): void {
+    if (this.#closed || this.#spare || this.#warming || this.#isMemoryShort()) return;
+    this.#warming = this.#warm().finally(() => (this.#warming = undefined));
+  }
+
+  async #warm(): Promise<void> {
+    const { loadSdk, owner, template, debug } = this.#options;
+    const spare = new SpareAgent(owner, template);
+    try {
+      await spare.warm(await loadSdk());
+      if (this.#closed) {
+        await spare.stop();
+        return;
+      }
+      this.#spare = spare;
+      debug('spare is warm');
+    } catch (error) {
+      debug(`no spare: ${messageOf(error)}`);
+      await spare.stop();
+    }
+  }
+
+  #lookAtMemory(): void {
+    if (!this.#isMemoryShort()) {
+      this.#fill();
+      return;
+    }
+    const spare = this.#spare;
+    this.#spare = undefined;
+    if (spare) {
+      this.#options.debug('low memory: releasing the spare');
+      void spare.stop();
+    }
+  }
+
+  #isMemoryShort(): boolean {
+    return this.#freeMemory() < ENOUGH_FREE_BYTES;
+  }
+}
 
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 
@@ -37,7 +151,7 @@ const SET_BY_CLAIM = new Set([
 ]);
 
 /** A Claude Code process, started and waiting, that is not a session yet. */
-export class SpareAgent {
+class SpareAgent {
   readonly sessionId = randomUUID();
   readonly #template: SpareTemplate;
   readonly #owner: ProcessHome;

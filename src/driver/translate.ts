@@ -1,9 +1,7 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
-import type { EventBody, MessageBlock, MessageBody } from '../schema/events.ts';
-import { toAgentResult } from './agent-result.ts';
-import type { AgentSignal, DeliveryState, Translation } from './agent-signal.ts';
-import { describeRetry, isLoginRefusal } from './api-retry.ts';
-import { fileSignals } from './file-edit.ts';
+import type { EventBody, FileEdit, MessageBlock, MessageBody } from '../schema/events.ts';
+import { describeRetry, isLoginRefusal, toAgentResult } from './agent-result.ts';
+import type { AgentSignal, DeliveryState, FileBefore, Translation } from './agent-signal.ts';
 
 type Assistant = Extract<SDKMessage, { type: 'assistant' }>;
 type User = Extract<SDKMessage, { type: 'user' }>;
@@ -261,5 +259,63 @@ function streamedText({ event, parent_tool_use_id: subAgent }: Partial): AgentSi
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What Edit, Write and NotebookEdit (2.1.325) report about the file alongside their text (`tool_use_result`); the
+ * previous contents are `null` if they are long.
+ */
+function fileSignals(report: unknown, toolUseId: string | undefined): AgentSignal[] {
+  if (!isRecord(report)) return [];
+  const edit = toolUseId === undefined ? undefined : editIn(report);
+  return [
+    ...(edit && toolUseId !== undefined ? [{ kind: 'file_edited' as const, toolUseId, edit }] : []),
+    ...writtenFile(report),
+  ];
+}
+
+function writtenFile({ type, filePath, originalFile, notebook_path, original_file }: Report): AgentSignal[] {
+  if (typeof notebook_path === 'string') return [written(notebook_path, original_file)];
+  if (typeof filePath !== 'string' || originalFile === undefined) return [];
+  return [
+    type === 'create'
+      ? { kind: 'file_written', path: filePath, before: { kind: 'absent' } }
+      : written(filePath, originalFile),
+  ];
+}
+
+function written(path: string, original: unknown): AgentSignal {
+  const before: FileBefore = typeof original === 'string' ? { kind: 'text', text: original } : { kind: 'unknown' };
+  return { kind: 'file_written', path, before };
+}
+
+function editIn({ type, structuredPatch, gitDiff, content }: Report): FileEdit | undefined {
+  const created = type === 'create';
+  if (!created && structuredPatch === undefined && gitDiff === undefined) return undefined;
+  const { additions, deletions } = isRecord(gitDiff) ? gitDiff : {};
+  return {
+    created,
+    hunks: hunksIn(structuredPatch),
+    ...(typeof additions === 'number' &&
+      typeof deletions === 'number' && { counted: { insertions: additions, deletions } }),
+    ...(created && typeof content === 'string' && { content }),
+  };
+}
+
+function hunksIn(patch: unknown): FileEdit['hunks'] {
+  if (!Array.isArray(patch)) return [];
+  return patch.flatMap((hunk: unknown) => {
+    if (!isRecord(hunk) || !Array.isArray(hunk['lines'])) return [];
+    const lines = hunk['lines'].filter((line): line is string => typeof line === 'string');
+    const number = (name: string): number => (typeof hunk[name] === 'number' ? hunk[name] : 0);
+    const header = `@@ -${number('oldStart')},${number('oldLines')} +${number('newStart')},${number('newLines')} @@`;
+    return [{ header, lines }];
+  });
+}
+
+type Report = Record<string, unknown>;
+
+function isRecord(value: unknown): value is Report {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

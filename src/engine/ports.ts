@@ -2,7 +2,7 @@ import type { GitBash } from '../config/needed-programs.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
 import type { SpareTemplate } from '../driver/spare-agent.ts';
 import type { Decision } from '../driver/permission-ask.ts';
-import type { TranscriptMirror } from '../driver/transcript-mirror.ts';
+import type { TranscriptMirror } from '../driver/sdk-options.ts';
 import type { AuditActor, AuditKind } from '../schema/enums.ts';
 import type { LogLevel } from '../schema/setting-choices.ts';
 import type { SessionOptions } from '../schema/session-options.ts';

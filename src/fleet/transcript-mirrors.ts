@@ -1,4 +1,4 @@
-import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/transcript-mirror.ts';
+import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/sdk-options.ts';
 import { deferred, type Deferred } from '../engine/deferred.ts';
 import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/ports.ts';
 import { messageOf } from '../errors/errors.ts';

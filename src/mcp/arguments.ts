@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { nearestName } from '../config/nearest-name.ts';
+import { nearestName } from '../config/bad-input.ts';
 import { whyNotOffered } from '../driver/options-table.ts';
 import { DomainError } from '../errors/errors.ts';
 import { isObject } from '../schema/json.ts';

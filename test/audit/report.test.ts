@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/audit/audit-entry.ts';
 import { linesFromEnd, formatAudit, readAudit, type AuditQuery } from '../../src/audit/report.ts';
 import { runAudit } from '../../src/cli/audit/run-audit.ts';
-import { SettingsError } from '../../src/config/settings-error.ts';
+import { SettingsError } from '../../src/config/bad-input.ts';
 import { temporaryDirectory } from './audit-harness.ts';
 
 function entry(what: string, more: Partial<AuditEntry> = {}): AuditEntry {

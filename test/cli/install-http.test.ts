@@ -12,7 +12,7 @@ import { HubAccess } from '../../src/cli/install/hub-access.ts';
 import { runInstall, type Direction } from '../../src/cli/install/run-install.ts';
 import { hubRecordFile } from '../../src/config/hub-record.ts';
 import type { SettingKey } from '../../src/config/settings-table.ts';
-import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { bundledClaudeCode } from '../../src/driver/claude-code-program.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';
 import { openApi } from '../hub/api-world.ts';

@@ -8,7 +8,7 @@ import { CLIENTS, type ClientName, type InstallClient } from '../../src/cli/inst
 import { readMember } from '../../src/cli/install/edit-json.ts';
 import { runInstall, type Direction, type InstallContext } from '../../src/cli/install/run-install.ts';
 import type { SettingKey } from '../../src/config/settings-table.ts';
-import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { bundledClaudeCode } from '../../src/driver/claude-code-program.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { createHome, type IsolatedHome } from '../harness/isolated-home.ts';
 import type { Json } from '../harness/json.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
-import { SettingsError } from '../../src/config/settings-error.ts';
+import { SettingsError } from '../../src/config/bad-input.ts';
 import { flagOf, rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
 import { anyCharacter } from '../harness/any-character.ts';
 

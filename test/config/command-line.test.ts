@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/config/command-line.ts';
-import { SettingsError } from '../../src/config/settings-error.ts';
+import { SettingsError } from '../../src/config/bad-input.ts';
 
 it.each<[argv: string[], command: string, flags: Record<string, string>, rest: string[]]>([
   [[], 'serve', {}, []],

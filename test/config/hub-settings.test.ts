@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { childEnvironment, inheritedEnvironment } from '../../src/config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsFor } from '../../src/config/load-settings.ts';
-import { SettingsError } from '../../src/config/settings-error.ts';
+import { SettingsError } from '../../src/config/bad-input.ts';
 import { HUB_ONLY_KEYS, rowOf, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
 
 const host = { cwd: '/work', homedir: '/home/me', platform: 'linux' } as const;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, expectTypeOf, it } from 'vitest';
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
-import { SettingsError } from '../../src/config/settings-error.ts';
+import { SettingsError } from '../../src/config/bad-input.ts';
 import { flagOf, rowOf, variableOf, type SettingKey } from '../../src/config/settings-table.ts';
 
 const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'settings-')));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOlder } from '../../src/driver/program-version.ts';
+import { isOlder } from '../../src/driver/claude-code-program.ts';
 
 test.each([
   ['2.1.247', true],

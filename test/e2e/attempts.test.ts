@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { bundledClaudeCode } from '../../src/driver/bundled-claude-code.ts';
+import { bundledClaudeCode } from '../../src/driver/claude-code-program.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';

@@ -3,7 +3,7 @@ import { appendFile, mkdir, readFile, realpath, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { StoredTranscripts } from '../../src/fleet/transcript-mirrors.ts';
-import type { TranscriptMirror } from '../../src/driver/transcript-mirror.ts';
+import type { TranscriptMirror } from '../../src/driver/sdk-options.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';

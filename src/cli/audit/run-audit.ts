@@ -1,5 +1,5 @@
 import { formatAudit, mentions, readAudit, type AuditReading } from '../../audit/report.ts';
-import { quote, SettingsError } from '../../config/settings-error.ts';
+import { quote, SettingsError } from '../../config/bad-input.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { AUDIT_FLAGS } from '../commands.ts';
 import { parseFlags, refuseWords } from '../parse-flags.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiRequest, RequestsPage } from '../../schema/api.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { SettingsError } from '../../config/settings-error.ts';
-import { Screen } from '../terminal/screen.ts';
+import { SettingsError } from '../../config/bad-input.ts';
+import { Screen } from '../terminal/terminal.ts';
 import { askToAllow, putToPerson, send, type Asked } from './answering.ts';
 import { ApiFailure, HubUnreachable } from './hub-api.ts';
 import { NEEDS_PERSON, shortIds, theOneWith, type ClientContext } from './client.ts';

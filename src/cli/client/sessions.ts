@@ -12,8 +12,7 @@ import type {
 } from '../../schema/api.ts';
 import { STATES_AT_REST } from '../../schema/enums.ts';
 import { counted } from '../../text/columns.ts';
-import type { Paint } from '../terminal/terminal.ts';
-import { Screen } from '../terminal/screen.ts';
+import { type Paint, Screen } from '../terminal/terminal.ts';
 import { putToPerson } from './answering.ts';
 import { shortAge, shortIds, theOneWith, type ClientContext } from './client.ts';
 import { ApiFailure, HubUnreachable } from './hub-api.ts';

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { Answer } from '../../schema/commands.ts';
-import type { Action, CheckAnswer, ServerClient, Question } from '../rehearsal/server-client.ts';
-import type { Screen } from '../terminal/screen.ts';
-import { askYesNo, type Paint, type Terminal } from '../terminal/terminal.ts';
+import type { Action, CheckAnswer, ServerClient, Question } from '../rehearsal/rehearsal.ts';
+import { askYesNo, type Paint, type Screen, type Terminal } from '../terminal/terminal.ts';
 import { TEST_COMMAND } from './demo-script.ts';
 
 /** How long a poll may wait; events are drawn with at most this delay. */

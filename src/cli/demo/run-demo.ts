@@ -1,15 +1,20 @@
 /** The `demo` command: a complete task, from a failing test to a passing one, through a real client and a real server. */
 
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { startScriptedModel, type ScriptedModel } from '../../scripted-model/scripted-model.ts';
-import { openRehearsal, createWorld, liveEnvironment, type RehearsalSettings, type World } from '../rehearsal/world.ts';
-import type { CheckAnswer } from '../rehearsal/server-client.ts';
+import {
+  type CheckAnswer,
+  createWorld,
+  liveEnvironment,
+  openRehearsal,
+  type RehearsalSettings,
+  type World,
+} from '../rehearsal/rehearsal.ts';
 import { counted } from '../../text/columns.ts';
 import { DEMO_FLAGS } from '../commands.ts';
 import { parseFlags, refuseWords } from '../parse-flags.ts';
-import { Screen } from '../terminal/screen.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import { Screen, type Terminal } from '../terminal/terminal.ts';
 import { BrokenShop, PROMPT, scriptDemo } from './demo-script.ts';
 import { allowAll, askPerson, followSession, diffLines } from './follow-session.ts';
 

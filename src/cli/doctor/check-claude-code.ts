@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isBareName } from '../../config/setting-kinds.ts';
 import { loginRemedy } from '../../driver/agent-result.ts';
-import type { BundledClaudeCode } from '../../driver/bundled-claude-code.ts';
-import { isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/program-version.ts';
+import { type BundledClaudeCode, isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/claude-code-program.ts';
 import { ok, problem, skipped, type Finding } from './check-setup.ts';
 
 export interface ClaudeCodeSource {

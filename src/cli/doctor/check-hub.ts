@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { hubRecordFile, hubSecretFile } from '../../config/hub-record.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { hubState } from '../hub/running-hub.ts';
 import { CLIENTS, type InstallClient } from '../install/clients.ts';

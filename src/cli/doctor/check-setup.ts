@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Host } from '../../config/host.ts';
 import { loadSettings, misspeltVariables, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { findGitBash, missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
 import { withKnownDenyOptions } from '../../engine/rules/known-deny-options.ts';
 import { messageOf } from '../../errors/errors.ts';

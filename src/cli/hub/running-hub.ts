@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { readHubRecord, type HubRecord } from '../../config/hub-record.ts';
 import { isLoopback } from '../../config/setting-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { writeSignInPage } from '../../hub/auth/sign-in.ts';
 import { printable } from '../../text/invisible.ts';
 import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';

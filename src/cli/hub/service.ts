@@ -8,8 +8,7 @@ import { SERVICE_VARIABLE } from '../../config/hub-record.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SECRETS_VARIABLE, secretsOf, withoutSecrets } from '../../config/secret-variables.ts';
 import { SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
-import { flagsOf } from './background.ts';
-import { hubLogFile } from './logs.ts';
+import { flagsOf, hubLogFile } from './background.ts';
 import type { HubCommandContext } from './run-hub.ts';
 import {
   launchdFile,

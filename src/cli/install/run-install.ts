@@ -1,9 +1,8 @@
 /** The commands `install` and `uninstall`: this server in the configuration of a client. */
 
-import { nearestName } from '../../config/nearest-name.ts';
+import { nearestName, quote, SettingsError } from '../../config/bad-input.ts';
 import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
-import { quote, SettingsError } from '../../config/settings-error.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { INSTALL_FLAGS } from '../commands.ts';
 import { checkExpiry } from '../token/run-token.ts';

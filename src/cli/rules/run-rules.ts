@@ -3,7 +3,7 @@ import { openAudit } from '../../audit/audit-log.ts';
 import { TOKEN_VARIABLE } from '../../config/child-environment.ts';
 import { readHubRecord } from '../../config/hub-record.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
 import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
 import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
@@ -19,8 +19,7 @@ import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
-import type { HubApi } from '../client/hub-api.ts';
-import { openHub } from '../client/open-hub.ts';
+import { type HubApi, openHub } from '../client/hub-api.ts';
 import { RULES_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
 import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';

@@ -3,7 +3,7 @@ import { withDepthOfAncestors, givenSettings, type Settings, type SettingsSource
 import { enclosingSession } from '../../platform/ancestors.ts';
 import { childEnvironment } from '../../config/child-environment.ts';
 import { isKeeperAlive, readHubRecord, type HubRecord } from '../../config/hub-record.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import {
   askHub,
   attachToHub,

@@ -1,6 +1,6 @@
 import { openAudit } from '../../audit/audit-log.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { quote, SettingsError } from '../../config/settings-error.ts';
+import { quote, SettingsError } from '../../config/bad-input.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { expiryFrom, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import { ROLES, type Role } from '../../schema/enums.ts';

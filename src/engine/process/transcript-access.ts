@@ -1,4 +1,4 @@
-import type { TranscriptMirror } from '../../driver/transcript-mirror.ts';
+import type { TranscriptMirror } from '../../driver/sdk-options.ts';
 import type { Registry } from '../session/registry.ts';
 import type { EngineServices } from '../ports.ts';
 import { heldElsewhere } from '../session/session-errors.ts';

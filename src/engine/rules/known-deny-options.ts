@@ -1,5 +1,4 @@
-import { nearestName } from '../../config/nearest-name.ts';
-import { quote, SettingsError } from '../../config/settings-error.ts';
+import { nearestName, quote, SettingsError } from '../../config/bad-input.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SDK_OPTIONS, SERVER_OPTIONS } from '../../driver/options-table.ts';
 

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Settings } from '../../config/load-settings.ts';
 import { isLoopback } from '../../config/setting-kinds.ts';
-import { SettingsError } from '../../config/settings-error.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
 import type { Principal } from '../../engine/rules/principal.ts';
 import { messageOf } from '../../errors/errors.ts';

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openHub, type OpenHubOptions } from '../../../src/cli/client/open-hub.ts';
+import { openHub, type OpenHubOptions } from '../../../src/cli/client/hub-api.ts';
 import { thisHost } from '../../../src/config/host.ts';
 import { loadSettings } from '../../../src/config/load-settings.ts';
 import { text, tool } from '../../../src/scripted-model/reply.ts';

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { SettingsError } from '../../../config/settings-error.ts';
+import { SettingsError } from '../../../config/bad-input.ts';
 import { messageOf } from '../../../errors/errors.ts';
 import { ruleFile, type RuleFile, type StandingRule } from '../../../schema/standing-rules.ts';
 import type { StandingRules } from '../../ports.ts';
