@@ -1,7 +1,7 @@
 /** One hub of the fleet bench: the real engine, journal and fleet on Postgres, with agents that emit what Claude Code emits. */
 
 import { EngineClient } from '../src/engine/client.ts';
-import { LOCAL } from '../src/engine/rules/principal.ts';
+import { LOCAL } from '../src/engine/rules/access.ts';
 import { joinFleet } from '../src/fleet/fleet.ts';
 import { Journal } from '../src/hub/journal.ts';
 import { openPostgresStore } from '../src/store/postgres/open.ts';

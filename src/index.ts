@@ -14,7 +14,7 @@ import type { Engine } from './engine/engine.ts';
 import { readRulesFile } from './engine/rules/standing/rules-file.ts';
 import { hostEngine } from './engine/engine-host.ts';
 import { withKnownDenyOptions } from './engine/rules/known-deny-options.ts';
-import { LOCAL } from './engine/rules/principal.ts';
+import { LOCAL } from './engine/rules/access.ts';
 import type { EngineServices } from './engine/ports.ts';
 import { serverFactory } from './mcp/server.ts';
 import { serveOver, type Connection } from './transports/stdio.ts';

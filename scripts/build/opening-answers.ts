@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts';
 import { SystemClock } from '../../src/engine/clock.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { LOCAL } from '../../src/engine/rules/principal.ts';
+import { LOCAL } from '../../src/engine/rules/access.ts';
 import { serverFactory } from '../../src/mcp/server.ts';
 import type { OpeningAnswers } from '../../src/transports/opening-answers.ts';
 

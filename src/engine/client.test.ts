@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ConnectedClient } from './requests/approvals.ts';
 import { EngineClient } from './client.ts';
 import type { Engine } from './engine.ts';
-import type { Principal } from './rules/principal.ts';
+import type { Principal } from './rules/access.ts';
 import type { Role } from '../schema/enums.ts';
 
 function principal(id: string, role: Role = 'caller'): Principal {

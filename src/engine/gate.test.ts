@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deferred } from './deferred.ts';
+import { deferred } from './clock.ts';
 import { Gate } from './gate.ts';
 
 test('what is sent waits for the store, in order, and is sent at once where there is none', async () => {

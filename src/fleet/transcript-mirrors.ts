@@ -1,5 +1,5 @@
 import type { MirroredEntry, MirroredPart, TranscriptMirror } from '../driver/sdk-options.ts';
-import { deferred, type Deferred } from '../engine/deferred.ts';
+import { deferred, type Deferred } from '../engine/clock.ts';
 import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engine/ports.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';

@@ -1,7 +1,7 @@
 import type { CallToolResult, InputRequiredResult, CallToolRequest, ServerContext } from '@modelcontextprotocol/server';
 import { digestLine } from '../audit/audit-entry.ts';
 import type { EngineClient } from '../engine/client.ts';
-import type { Principal } from '../engine/rules/principal.ts';
+import type { Principal } from '../engine/rules/access.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
 import { compactStatus, explicitStatus } from '../views/status.ts';

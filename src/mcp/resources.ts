@@ -5,8 +5,7 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { EngineClient } from '../engine/client.ts';
 import type { SessionReading } from '../engine/conversation/reading.ts';
-import { shortenText } from '../engine/conversation/shortening.ts';
-import { summarizeTool } from '../engine/conversation/tool-summary.ts';
+import { shortenText, summarizeTool } from '../engine/conversation/tool-summary.ts';
 import type { MessageRole } from '../schema/enums.ts';
 import type { EventBody, MessageBlock } from '../schema/events.ts';
 import type { ShownRecord } from '../schema/records.ts';

@@ -10,7 +10,7 @@ import {
 import type { Settings } from '../config/load-settings.ts';
 import { EngineClient } from '../engine/client.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Principal } from '../engine/rules/principal.ts';
+import type { Principal } from '../engine/rules/access.ts';
 import type { Rules } from '../engine/rules/rules.ts';
 import type { ProtocolEra } from '../schema/enums.ts';
 import { calledOnce, callTool, type CallOnce } from './call-tool.ts';

@@ -3,10 +3,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { automaticAnswer, classify } from './auxiliary.ts';
+import { automaticAnswer, classify, costUsd, Ledger, type UnexpectedRequest } from './ledger.ts';
 import { isFields, readModelRequest, type Fields, type AuxiliaryPurpose, type ModelRequest } from './model-request.ts';
 import { deliver, sendError, sendJson } from './deliver.ts';
-import { Ledger, costUsd, type UnexpectedRequest } from './ledger.ts';
 import { ConversationScript, findScript, type Match, type Script, type Answer } from './script.ts';
 
 export type { AuxiliaryPurpose, Match, ModelRequest, Script, UnexpectedRequest };

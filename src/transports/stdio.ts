@@ -2,7 +2,7 @@ import process from 'node:process';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Engine } from '../engine/engine.ts';
-import { LOCAL } from '../engine/rules/principal.ts';
+import { LOCAL } from '../engine/rules/access.ts';
 import { CallerOutbox, type Outbox } from '../mcp/outbox.ts';
 import { serverFactory, type ServerFactory, type ServerIdentity } from '../mcp/server.ts';
 import { FrameTransport } from './frame-transport.ts';

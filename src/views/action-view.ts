@@ -1,6 +1,5 @@
 import type { SessionReading } from '../engine/conversation/reading.ts';
-import { textsIn } from '../engine/conversation/shortening.ts';
-import { questionTexts, summarizeTool, oneLine } from '../engine/conversation/tool-summary.ts';
+import { oneLine, questionTexts, summarizeTool, textsIn } from '../engine/conversation/tool-summary.ts';
 import { alwaysOffer, type AlwaysOffer, type LastingRule, type OfferedAsk } from '../engine/requests/always.ts';
 import { shownRequest } from '../engine/requests/shown-request.ts';
 import type { RequestRecord } from '../schema/events.ts';

@@ -1,16 +1,14 @@
 import type { SessionReading } from '../engine/conversation/reading.ts';
 import { QUIET_AFTER_MS } from '../engine/session/session-record.ts';
 import { isAtRest } from '../engine/conversation/state.ts';
-import { shortenTexts } from '../engine/conversation/shortening.ts';
+import { shortenTexts } from '../engine/conversation/tool-summary.ts';
 import type { ResponseMode, WorkDetail } from '../schema/enums.ts';
 import type { RequestRecord, SessionEvent } from '../schema/events.ts';
 import type { Action, CheckAnswer, EventView } from '../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
-import { minimalEvent } from './event-view.ts';
-import { fullEvent } from './full-event.ts';
-import { charsWithin, resultView, byteLength } from './result-view.ts';
+import { fullEvent, minimalEvent } from './event-view.ts';
+import { byteLength, charsWithin, resultView, toolCallView } from './result-view.ts';
 import { compactStatus } from './status.ts';
-import { toolCallView } from './tool-call-view.ts';
 import { describeTools, ToolNames } from './tool-names.ts';
 
 export interface CheckViewOptions {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isHarmless } from '../../src/engine/rules/harmless-values.ts';
+import { isHarmless } from '../../src/engine/rules/policy.ts';
 
 it.each<[Record<string, unknown>, boolean]>([
   [{}, true],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isHarmless } from '../../src/engine/rules/harmless-values.ts';
+import { isHarmless } from '../../src/engine/rules/policy.ts';
 import type { SessionOptionName, SessionOptions } from '../../src/schema/session-options.ts';
 
 const helper = { description: 'helps', prompt: 'help' };

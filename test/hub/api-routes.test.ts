@@ -11,7 +11,7 @@ import {
 } from '../../src/schema/api.ts';
 import type { CommandOf } from '../../src/schema/commands.ts';
 import { tokensAnswer } from '../../src/schema/api-admin.ts';
-import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { Principal } from '../../src/engine/rules/access.ts';
 import { allow, append, ask, event, put, request, session, settle } from '../store/rows.ts';
 import {
   ADMIN,

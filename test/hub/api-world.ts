@@ -8,7 +8,7 @@ import { apiRoutes } from '../../src/hub/api/routes.ts';
 import { errorResponse } from '../../src/hub/http/error-response.ts';
 import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
 import type { Command } from '../../src/schema/commands.ts';
-import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { Principal } from '../../src/engine/rules/access.ts';
 import type { Role } from '../../src/schema/enums.ts';
 import { Once } from '../../src/hub/once.ts';
 import { Tokens } from '../../src/hub/auth/tokens.ts';

@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { Principal } from '../../src/engine/rules/access.ts';
 import type { WorkspaceModule } from '../../src/engine/ports.ts';
 import type { Session } from '../../src/engine/session/session.ts';
 import type { Store } from '../../src/store/contract.ts';

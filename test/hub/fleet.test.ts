@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EngineClient } from '../../src/engine/client.ts';
-import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { Principal } from '../../src/engine/rules/access.ts';
 import type { SessionReading } from '../../src/engine/conversation/reading.ts';
 import { isAtRest } from '../../src/engine/conversation/state.ts';
 import { DomainError, messageOf } from '../../src/errors/errors.ts';

@@ -2,7 +2,7 @@
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { ConnectedClient, FormEnd } from '../../src/engine/requests/approvals.ts';
-import { LOCAL } from '../../src/engine/rules/principal.ts';
+import { LOCAL } from '../../src/engine/rules/access.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
 import { STORES } from '../store/stores.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { Answer } from '../../src/schema/commands.ts';
 import type { ConnectedClient } from '../../src/engine/requests/approvals.ts';
-import { LOCAL } from '../../src/engine/rules/principal.ts';
+import { LOCAL } from '../../src/engine/rules/access.ts';
 import type { Session } from '../../src/engine/session/session.ts';
 import type { StartRequest } from '../../src/engine/engine.ts';
 import type { ReplyRequest } from '../../src/engine/session/replies.ts';

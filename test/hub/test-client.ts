@@ -2,7 +2,7 @@
 
 import { EngineClient } from '../../src/engine/client.ts';
 import type { Outcomes } from '../../src/engine/session/elsewhere.ts';
-import type { Principal } from '../../src/engine/rules/principal.ts';
+import type { Principal } from '../../src/engine/rules/access.ts';
 import type { SessionReading } from '../../src/engine/conversation/reading.ts';
 import type { Answer, CommandOf } from '../../src/schema/commands.ts';
 import type { TestHub } from './test-hub.ts';

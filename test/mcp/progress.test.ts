@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { AgentListener, AgentProcess } from '../../src/driver/agent-process.ts';
-import { LOCAL } from '../../src/engine/rules/principal.ts';
+import { LOCAL } from '../../src/engine/rules/access.ts';
 import type { Rules } from '../../src/engine/rules/rules.ts';
 import { Gate } from '../../src/engine/gate.ts';
 import { activityLine } from '../../src/engine/session/session-record.ts';

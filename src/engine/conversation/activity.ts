@@ -1,12 +1,11 @@
 import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
 import { COMMAND_TOOLS, type DeniedBy, type ToolStatus } from '../../schema/enums.ts';
 import type { DecidingRule, Problem } from '../../schema/results.ts';
-import { CallLog } from './call-log.ts';
-import { PackableMap } from './packed.ts';
+import { CallLog, isProblem, messageTail, problemsOf } from './call-log.ts';
+import { PackableMap } from './log-entry.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
 import { cutAt, describeTool, oneLine, summarizeTool } from './tool-summary.ts';
 import { outputTail } from '../../workspace/report/output-tail.ts';
-import { isProblem, messageTail, problemsOf } from './work.ts';
 
 export interface ToolUse {
   readonly id: string;

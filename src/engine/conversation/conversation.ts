@@ -7,7 +7,12 @@ import type { EventBody, Original } from '../../schema/events.ts';
 import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import type { Activity, Refusal } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
-import type { ConversationSeed, ConversationServices, RestoredConversation } from './conversation-types.ts';
+import {
+  type ConversationSeed,
+  type ConversationServices,
+  type RestoredConversation,
+  SessionTimes,
+} from './conversation-types.ts';
 import { callTarget, checkedOut } from '../requests/call-target.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
 import { findEditPlace } from '../requests/edit-place.ts';
@@ -28,7 +33,6 @@ import {
 import { requestNotFound } from '../session/session-errors.ts';
 import { SessionRequests } from '../requests/session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
-import { SessionTimes } from './session-times.ts';
 import type { Cancellation } from '../session/session-types.ts';
 import { ranInstead } from '../requests/shown-request.ts';
 import { Standing, type Move } from './standing.ts';

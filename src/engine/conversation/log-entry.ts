@@ -1,7 +1,71 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { bodyOf } from '../../driver/translate.ts';
-import { eventType, type EventBody, type EventType, type Original, type SessionEvent } from '../../schema/events.ts';
-import { Packed } from './packed.ts';
-import { sizeOf } from './size-of.ts';
+import { type EventBody, eventType, type EventType, type Original, type SessionEvent } from '../../schema/events.ts';
+
+/**
+ * Plain data as compressed JSON. As objects it takes many times the size of its text, and a server may remember
+ * hundreds of sessions that have no process and are not being used.
+ */
+class Packed<Value> {
+  /** A string, because a buffer of a few hundred bytes has as much overhead again. */
+  readonly #bytes: string;
+
+  constructor(value: Value) {
+    this.#bytes = deflateRawSync(JSON.stringify(value)).toString('latin1');
+  }
+
+  unpack(): Value {
+    return JSON.parse(inflateRawSync(Buffer.from(this.#bytes, 'latin1')).toString('utf8')) as Value;
+  }
+}
+
+/** A map that is packed while nothing is added: reading unpacks it temporarily, writing permanently. */
+export class PackableMap<Value> {
+  #map: Map<string, Value> | undefined;
+  #packed: Packed<[string, Value][]> | undefined;
+
+  pack(): void {
+    if (!this.#map) return;
+    this.#packed = this.#map.size === 0 ? undefined : new Packed([...this.#map]);
+    this.#map = undefined;
+  }
+
+  get toRead(): ReadonlyMap<string, Value> {
+    return this.#map ?? new Map(this.#packed?.unpack());
+  }
+
+  get toWrite(): Map<string, Value> {
+    this.#map ??= new Map(this.#packed?.unpack());
+    this.#packed = undefined;
+    return this.#map;
+  }
+}
+
+/** Roughly the JSON size of a value, without building the JSON: the log measures every event. */
+export function sizeOf(value: unknown): number {
+  switch (typeof value) {
+    case 'string':
+      return value.length + 2;
+    case 'number':
+    case 'boolean':
+      return 8;
+    case 'object':
+      return value === null ? 4 : sizeOfObject(value);
+    default:
+      return 0;
+  }
+}
+
+function sizeOfObject(value: object): number {
+  let size = 2;
+  if (Array.isArray(value)) {
+    for (const item of value) size += sizeOf(item) + 1;
+    return size;
+  }
+  // Much faster than Object.entries; plain data has no other names.
+  for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
+  return size;
+}
 
 export type Entry = SessionEvent & { size: number };
 export type OwnEntry<Body extends EventBody> = Entry & { readonly body: Body };

@@ -3,7 +3,7 @@ import { heardAs, IDLE, resultEvent, STARTED, type Said } from '../../../test/ha
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import type { AgentExit, AgentListener, AgentProcess } from '../../driver/agent-process.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { deferred } from '../deferred.ts';
+import { deferred } from '../clock.ts';
 import { ProcessHolder } from './process-holder.ts';
 
 const FIRST = { id: 'm1', text: 'hello' };

@@ -2,8 +2,7 @@ import type { AgentExit, AgentListener, AgentProcess } from '../../driver/agent-
 import type { Translation } from '../../driver/agent-signal.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { settledWithin, type Clock } from '../clock.ts';
-import { deferred, type Deferred } from '../deferred.ts';
+import { type Clock, deferred, type Deferred, settledWithin } from '../clock.ts';
 import type { Message } from '../conversation/outbox.ts';
 import { describeExit } from '../conversation/turn-result.ts';
 

@@ -3,7 +3,7 @@ import { permissionAsk } from '../../../test/mcp/forms/open-request.ts';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import { RequestBook, type OpenRequest } from './requests.ts';
 import { NoticeStream, type SessionNotice } from '../notices.ts';
 

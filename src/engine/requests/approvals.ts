@@ -5,7 +5,7 @@ import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Answer } from '../../schema/commands.ts';
 import type { Clock } from '../clock.ts';
 import { Gate } from '../gate.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import type { NoticeStream, SessionNotice } from '../notices.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import type { Rules } from '../rules/rules.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { changedInput, shownRequest } from './shown-request.ts';
-import { marksIn, shorteningMark } from '../conversation/shortening.ts';
+import { marksIn, shorteningMark } from '../conversation/tool-summary.ts';
 
 const long = `${'a'.repeat(20_000)}${'b'.repeat(20_000)}; touch tail.txt`;
 const write = openRequest('Write', { file_path: 'a.txt', content: long });

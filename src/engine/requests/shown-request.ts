@@ -3,7 +3,7 @@ import type { Decision } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import type { OpenRequest } from './requests.ts';
-import { evenShare, marksIn, shortenTexts, textsIn } from '../conversation/shortening.ts';
+import { evenShare, marksIn, shortenTexts, textsIn } from '../conversation/tool-summary.ts';
 
 /** Up to this length a decider sees everything; anything longer is shown in full on demand. */
 export const SHOWN_CHARS = 32_000;

@@ -1,9 +1,77 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { CommandKind } from '../../schema/commands.ts';
-import { ROLES, type Reach, type Role } from '../../schema/enums.ts';
+import { type PrincipalKind, type Reach, type Role, ROLES } from '../../schema/enums.ts';
 import { callersDecide } from '../requests/approvals.ts';
-import type { Principal } from './principal.ts';
+import type { SessionWorktrees } from '../session/session-worktrees.ts';
+import type { ClosedPlaces } from './directories.ts';
+
+/** An actor on the engine. A session belongs to the principal that started it. */
+export interface Principal {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: PrincipalKind;
+  readonly role: Role;
+  /** A person uses it, so its form answers are a person's. */
+  readonly attended: boolean;
+}
+
+/** The one client over stdio, and a program that uses the engine directly. */
+export const LOCAL: Principal = { id: 'local', name: 'local', kind: 'local', role: 'caller', attended: true };
+
+/** Whether it acts for the user this process runs as, whose disk and working directory these are. */
+export function isThisUser({ kind }: Pick<Principal, 'kind'>): boolean {
+  return kind === 'local' || kind === 'program';
+}
+
+const NESTED_PREFIX = 'nested:';
+
+/** A client that runs inside this session. */
+export function nestedIn(session: string): Principal {
+  const id = `${NESTED_PREFIX}${session}`;
+  return { id, name: `inside ${session}`, kind: 'nested', role: 'caller', attended: false };
+}
+
+/** The session that a principal runs inside. */
+function sessionAround({ id, kind }: Pick<Principal, 'id' | 'kind'>): string | undefined {
+  return kind === 'nested' ? id.slice(NESTED_PREFIX.length) : undefined;
+}
+
+/**
+ * On whose behalf sessions are started. Everyone but the user this process runs as may not work where private files
+ * are: the server's, Claude Code's, those of other processes. `except`: open to them nevertheless.
+ */
+export type DirectoryAccess =
+  { readonly of: 'user' } | { readonly of: 'others'; readonly except?: readonly string[] | undefined };
+
+export const USER_ACCESS: DirectoryAccess = { of: 'user' };
+export const OTHERS_ACCESS: DirectoryAccess = { of: 'others' };
+
+/** Where a system shows the environment and memory of every process, and its devices. */
+const SYSTEM_PLACES = ['/proc', '/sys', '/dev'];
+
+/** `rulesFile`: whoever can write it decides what sessions may do. */
+export function closedPlaces(
+  access: DirectoryAccess,
+  privatePlaces: readonly string[],
+  rulesFile?: string,
+): ClosedPlaces {
+  const rules = rulesFile === undefined ? [] : [rulesFile];
+  if (access.of === 'user') return rulesFile === undefined ? {} : { around: rules };
+  return { around: [...privatePlaces, ...rules, ...SYSTEM_PLACES], except: access.except };
+}
+
+/** A client inside a session may work in the worktree of that session. */
+export async function accessOf(
+  principal: Principal,
+  worktrees: Pick<SessionWorktrees, 'find'>,
+): Promise<DirectoryAccess> {
+  if (isThisUser(principal)) return USER_ACCESS;
+  const around = sessionAround(principal);
+  const opened = around === undefined ? undefined : await worktrees.find(around);
+  const worktree = opened?.workspace.worktree;
+  return worktree ? { of: 'others', except: [worktree.path] } : OTHERS_ACCESS;
+}
 
 /** What a role may do with sessions. `own`: only with its own. */
 interface Rights {

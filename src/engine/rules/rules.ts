@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/load-settings.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import { closedPlaces, USER_ACCESS, type DirectoryAccess } from './directory-access.ts';
+import { closedPlaces, USER_ACCESS, type DirectoryAccess } from './access.ts';
 import { LaunchPlanner } from '../process/launch-plan.ts';
 import { Policy } from './policy.ts';
 import { areInside, ruleSettingsOf, strictest } from './rule-intersection.ts';

@@ -6,7 +6,7 @@ import type { SessionRecord } from '../../schema/records.ts';
 import type { DiffPage } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import type { RewindOutcome } from './rewind.ts';
 import type { Stale } from '../../schema/results.ts';
 import type { AppliedWork } from './work-words.ts';

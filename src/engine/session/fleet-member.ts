@@ -4,7 +4,7 @@ import type { SessionRecord } from '../../schema/records.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import type { CommandedBy, Driven, Outcomes } from './elsewhere.ts';
 import { canMove } from './mobility.ts';
-import { LOCAL } from '../rules/principal.ts';
+import { LOCAL } from '../rules/access.ts';
 import type { Places } from './registry.ts';
 import type { RemoteSession } from './remote-session.ts';
 import type { Rules } from '../rules/rules.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Registry } from './registry.ts';
-import { SessionTimes } from '../conversation/session-times.ts';
+import { SessionTimes } from '../conversation/conversation-types.ts';
 import type { Session } from './session.ts';
 
 const MINUTE = 60_000;

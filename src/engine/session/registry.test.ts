@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deferred, type Deferred } from '../deferred.ts';
+import { deferred, type Deferred } from '../clock.ts';
 import { Registry } from './registry.ts';
 import type { Session } from './session.ts';
 

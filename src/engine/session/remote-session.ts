@@ -12,7 +12,7 @@ import type { Clock } from '../clock.ts';
 import type { SeenElsewhere } from './elsewhere.ts';
 import { EventLog, type EventLogLimits } from '../conversation/event-log.ts';
 import { NoticeStream, type SessionNotice } from '../notices.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import type { SessionReading } from '../conversation/reading.ts';
 import { openRequest, type OpenRequest, type Source } from '../requests/requests.ts';
 import { requestNotFound } from './session-errors.ts';

@@ -3,7 +3,7 @@ import type { Answer } from '../../schema/commands.ts';
 import type { Approvals } from '../requests/approvals.ts';
 import { msBetween, type Clock, type Instant } from '../clock.ts';
 import type { CanRun, Known, OtherHubs } from './elsewhere.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import { RemoteSession, type RemoteServices } from './remote-session.ts';
 import type { OpenRequest } from '../requests/requests.ts';
 

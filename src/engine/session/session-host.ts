@@ -10,7 +10,7 @@ import { handoverFailed } from './delivery.ts';
 import { canMove } from './mobility.ts';
 import type { EngineNotice, NoticeStream } from '../notices.ts';
 import type { OwnActions } from '../requests/own-actions.ts';
-import { LOCAL } from '../rules/principal.ts';
+import { LOCAL } from '../rules/access.ts';
 import { ruleSettingsOf } from '../rules/rule-intersection.ts';
 import type { Place, Registry } from './registry.ts';
 import { sandboxInForce } from '../rules/imposed-sandbox.ts';
@@ -27,7 +27,7 @@ import { eventLimits } from '../conversation/event-log.ts';
 import type { OpenedWorkspace } from './session-work.ts';
 import { inWorktree, requireWorktree, type SessionWorktrees } from './session-worktrees.ts';
 import { Session } from './session.ts';
-import { TranscriptAccess } from '../process/transcript-access.ts';
+import { TranscriptAccess } from '../process/transcript-check.ts';
 
 /** How soon a handover is retried when no process slot was free. */
 const HANDOVER_RETRY_MS = 2_000;

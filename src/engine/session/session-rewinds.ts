@@ -1,5 +1,5 @@
 import { DomainError } from '../../errors/errors.ts';
-import { deferred } from '../deferred.ts';
+import { deferred } from '../clock.ts';
 import { FileTrail } from './file-trail.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';

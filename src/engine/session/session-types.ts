@@ -12,7 +12,7 @@ import type { Grant, GrantEnd } from '../requests/grants.ts';
 import type { EventLogLimits } from '../conversation/event-log.ts';
 import type { SessionNotice } from '../notices.ts';
 import type { Since } from '../requests/own-actions.ts';
-import type { Principal } from '../rules/principal.ts';
+import type { Principal } from '../rules/access.ts';
 import type { OpenRequest, Outcome } from '../requests/requests.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { AdoptableRun, StandingRules } from '../ports.ts';

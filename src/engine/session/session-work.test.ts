@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import { fullWork, workReport, type ToolCall } from '../../workspace/report/work-report.ts';
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
-import { deferred, type Deferred } from '../deferred.ts';
+import { deferred, type Deferred } from '../clock.ts';
 import type { Session } from './session.ts';
 import { SessionWork, type OpenedWorkspace } from './session-work.ts';
 

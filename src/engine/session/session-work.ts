@@ -11,7 +11,7 @@ import type {
 import type { Mark, Workspace } from '../../workspace/workspace.ts';
 import { settledWithin, type Clock, type Instant } from '../clock.ts';
 import type { Session } from './session.ts';
-import { workOf } from '../conversation/work.ts';
+import { workOf } from '../conversation/call-log.ts';
 
 /** How long an answer waits for the report of its work. */
 const PATIENCE_MS = 2_000;

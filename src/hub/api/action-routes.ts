@@ -31,7 +31,7 @@ import { attemptList } from '../../schema/commands.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import { appliedView, othersView } from '../../views/session-view.ts';
 import type { RouteResponse } from '../http/route.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import { expandHome } from './admin-routes.ts';
 import { defineRoute, type ApiCall, type ApiRoute } from './define-route.ts';
 import { DRIVERS, STOPPERS, visibleSession } from './rights.ts';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import type { Settings } from '../../config/load-settings.ts';
 import type { EngineClient } from '../../engine/client.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { parseArguments } from '../../mcp/arguments.ts';
 import { isObject } from '../../schema/json.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../schema/api.ts';
 import type { StoredSubscription } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Credential } from '../auth/authenticate.ts';
 import { HttpRefusal } from '../http/error-response.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../schema/api.ts';
 import type { StoredRequest, StoredSession } from '../../schema/store.ts';
 import type { RouteResponse } from '../http/route.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Stale } from '../../schema/results.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { DECIDERS, EVERY_ROLE, readsAll, visibleRequest } from './rights.ts';

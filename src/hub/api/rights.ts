@@ -1,6 +1,12 @@
 import type { Settings } from '../../config/load-settings.ts';
-import { answersAsPerson, may, mayAnswer, mayWithAll, rolesThatMay } from '../../engine/rules/access.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import {
+  answersAsPerson,
+  may,
+  mayAnswer,
+  mayWithAll,
+  type Principal,
+  rolesThatMay,
+} from '../../engine/rules/access.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { ROLES, STATES_AT_REST, type Role } from '../../schema/enums.ts';
 import type { ApiMe, ApiSession } from '../../schema/api.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import { streamQuery } from '../../schema/api.ts';
 import type { Store } from '../../store/contract.ts';
 import { shownName } from '../auth/tokens.ts';

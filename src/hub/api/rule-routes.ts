@@ -17,7 +17,7 @@ import {
   type RulesAnswer,
 } from '../../schema/api-rules.ts';
 import type { RuleFields, StandingRule } from '../../schema/standing-rules.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { RouteResponse } from '../http/route.ts';
 import { authorHasRole, mayDecideOn } from '../rules/authors.ts';
 import { RuleManager, withMatch } from '../rules/manage-rules.ts';

@@ -22,12 +22,11 @@ import type { ApiToken } from '../../schema/api-admin.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import { answersAsPerson, mayAnswer, type Principal } from '../../engine/rules/access.ts';
 import { suggestRule } from '../../engine/rules/standing/suggest.ts';
 import { ruleFields } from '../../schema/standing-rules.ts';
 import type { EventBody, Original, RequestRecord } from '../../schema/events.ts';
 import { messageOfRow, readableRecord } from '../../fleet/session-codec.ts';
-import { answersAsPerson, mayAnswer } from '../../engine/rules/access.ts';
 import { controlsOf } from './rights.ts';
 
 /** Who a row is shown to, and what is needed besides the row. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { StoredToken } from '../../schema/store.ts';
 import type { Route } from '../http/route.ts';
 import { parentOf, shownName, TOKEN_PREFIX, type Tokens } from './tokens.ts';

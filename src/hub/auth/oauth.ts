@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { z } from 'zod';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import { messageOf } from '../../errors/errors.ts';
 import type { AccessTokens, Authenticated, Refused } from './authenticate.ts';
 import type { Route } from '../http/route.ts';

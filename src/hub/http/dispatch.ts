@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Outbox, Outboxes } from '../../mcp/outbox.ts';
 import type { FailedAttempts } from '../auth/attempts.ts';
 import type { Authenticator, Authenticated, Refused } from '../auth/authenticate.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Role } from '../../schema/enums.ts';
 import type { Credential } from '../auth/authenticate.ts';
 import { HttpRefusal } from './error-response.ts';

@@ -6,7 +6,7 @@ import type { Settings } from '../../config/load-settings.ts';
 import { isLoopback } from '../../config/setting-kinds.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import type { AuditRecord, EngineServices } from '../../engine/ports.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { Outboxes, type OutboxLimits } from '../../mcp/outbox.ts';
 import type { Store } from '../../store/contract.ts';

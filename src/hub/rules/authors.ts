@@ -1,4 +1,4 @@
-import { LOCAL } from '../../engine/rules/principal.ts';
+import { LOCAL } from '../../engine/rules/access.ts';
 import type { Role } from '../../schema/enums.ts';
 import type { StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';

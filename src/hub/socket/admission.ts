@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../../config/load-settings.ts';
 import { rowOf, SETTING_KEYS, variableOf, type SettingKey } from '../../config/settings-table.ts';
-import { LOCAL, nestedIn, type Principal } from '../../engine/rules/principal.ts';
+import { LOCAL, nestedIn, type Principal } from '../../engine/rules/access.ts';
 import { intersectRules, strictest } from '../../engine/rules/rule-intersection.ts';
 import type { AttachRequest, TerminalRequest, UserPlace } from '../../transports/attach/protocol.ts';
 import type { InsidePeer, OutsidePeer } from './peer.ts';

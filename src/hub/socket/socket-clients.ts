@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Settings } from '../../config/load-settings.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Rules } from '../../engine/rules/rules.ts';
 import type { HostContext } from '../../engine/engine-host.ts';
 import type { Engine } from '../../engine/engine.ts';

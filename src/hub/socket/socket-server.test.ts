@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { HubRecord } from '../../config/hub-record.ts';
-import { askHub } from '../../transports/attach/connect-hub.ts';
-import { LineChannel } from '../../transports/attach/line-channel.ts';
+import { askHub, LineChannel } from '../../transports/attach/connect-hub.ts';
 import { newNonce, proofOf, type HubRequest } from '../../transports/attach/protocol.ts';
 import { listenOnSocket, makePrivateDirectory, socketPath, type SocketHost } from './socket-server.ts';
 

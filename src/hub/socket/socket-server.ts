@@ -7,7 +7,7 @@ import { SETTING_KEYS, type SettingKey } from '../../config/settings-table.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { HUB_REQUESTS } from '../../schema/enums.ts';
 import { APPROVAL_MODES, TOOLSET_NAMES } from '../../schema/setting-choices.ts';
-import { LineChannel } from '../../transports/attach/line-channel.ts';
+import { LineChannel } from '../../transports/attach/connect-hub.ts';
 import {
   isNonce,
   isProof,

@@ -10,7 +10,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { ConnectedClient } from '../../engine/requests/approvals.ts';
 import type { Instant } from '../../engine/clock.ts';
 import type { EngineClient } from '../../engine/client.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Rules } from '../../engine/rules/rules.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { DomainError } from '../../errors/errors.ts';

@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/requests/approvals.ts';
 import type { OpenRequest } from '../../engine/requests/requests.ts';
-import type { Principal } from '../../engine/rules/principal.ts';
+import type { Principal } from '../../engine/rules/access.ts';
 import type { Rules } from '../../engine/rules/rules.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { formFor } from './request-forms.ts';

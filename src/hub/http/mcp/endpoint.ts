@@ -4,7 +4,7 @@ import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Outbox, Outboxes } from '../../../mcp/outbox.ts';
 import { keepProtoKey } from '../../../transports/frame-transport.ts';
-import type { Principal } from '../../../engine/rules/principal.ts';
+import type { Principal } from '../../../engine/rules/access.ts';
 import { hasBody, parseJson, type BodyReader } from '../body.ts';
 import { HttpRefusal } from '../error-response.ts';
 import type { Target } from '../gate.ts';

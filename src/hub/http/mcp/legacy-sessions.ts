@@ -5,7 +5,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
 import type { Store } from '../../../store/contract.ts';
-import type { Principal } from '../../../engine/rules/principal.ts';
+import type { Principal } from '../../../engine/rules/access.ts';
 import type { Outboxes } from '../../../mcp/outbox.ts';
 import { KeptSubscriptions, Tombstones } from './kept-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';

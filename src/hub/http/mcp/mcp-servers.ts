@@ -1,9 +1,8 @@
 import type { McpServer } from '@modelcontextprotocol/server';
 import type { Settings } from '../../../config/load-settings.ts';
-import { OTHERS_ACCESS } from '../../../engine/rules/directory-access.ts';
+import { OTHERS_ACCESS, type Principal } from '../../../engine/rules/access.ts';
 import { EngineClient } from '../../../engine/client.ts';
 import type { Engine } from '../../../engine/engine.ts';
-import type { Principal } from '../../../engine/rules/principal.ts';
 import type { Rules } from '../../../engine/rules/rules.ts';
 import type { ProtocolEra } from '../../../schema/enums.ts';
 import { createCallStates, ModernClient } from '../../../mcp/forms/call-forms.ts';

@@ -2,7 +2,7 @@ import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler, type McpHttpHandler } f
 import type { Settings } from '../../../config/load-settings.ts';
 import type { ModernClient } from '../../../mcp/forms/call-forms.ts';
 import { showsForms } from '../../../mcp/forms/client-forms.ts';
-import type { Principal } from '../../../engine/rules/principal.ts';
+import type { Principal } from '../../../engine/rules/access.ts';
 import type { Outboxes } from '../../../mcp/outbox.ts';
 import type { McpAnswer, McpExchange } from './legacy-sessions.ts';
 import type { McpServers } from './mcp-servers.ts';
