@@ -7,7 +7,7 @@ import { interleaved, median, ratio, round, timed } from './measure.ts';
 import type { Row } from './row.ts';
 import { reply, start } from './session-rows.ts';
 
-const TURNS = 12;
+const TURNS = 24;
 const PROCESSES = 20;
 const ADOPTED = 10;
 const MAX_MEGABYTES = 60;
