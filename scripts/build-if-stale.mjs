@@ -14,7 +14,15 @@ const outputs = {
   dist: { file: 'dist/main.mjs', inputs: [...shared, 'dashboard', 'scripts/build', 'tsdown.config.ts'], args: [] },
   scripts: {
     file: '.build',
-    inputs: [...shared, 'scripts', 'test/harness', 'test/browser', 'test/soak', 'tsdown.scripts.config.ts'],
+    inputs: [
+      ...shared,
+      'scripts',
+      'test/harness',
+      'test/browser',
+      'test/fleet',
+      'test/soak',
+      'tsdown.scripts.config.ts',
+    ],
     args: ['--config', 'tsdown.scripts.config.ts'],
   },
 };

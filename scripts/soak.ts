@@ -1,6 +1,7 @@
 // The long soak: `npm run soak [-- --sessions 10 --turns 200 --seed 1]`; --check only starts and stops it. With
 // `--fleet [--steps 30]` it runs several hubs on one Postgres that fail at random, with `--hub [--kills 100]` one that is
-// killed and started again. Fails on the first violation.
+// killed and started again, with `--hub --watched` a stream, a page and rules beside it. `--all [--minutes 120]` runs all
+// of them in turn until the time is up. Fails on the first violation.
 import { parseArgs } from 'node:util';
 import { openHarness } from '../test/harness/open-harness.ts';
 import { fleetSoak } from '../test/soak/fleet-soak.ts';
@@ -14,55 +15,79 @@ const { values } = parseArgs({
     check: { type: 'boolean', default: false },
     fleet: { type: 'boolean', default: false },
     hub: { type: 'boolean', default: false },
+    watched: { type: 'boolean', default: false },
     kills: { type: 'string', default: '100' },
     steps: { type: 'string', default: '30' },
+    all: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '120' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
   },
 });
+const MEGABYTE = 1024 * 1024;
+const MAX_GROWTH_BYTES = 40 * MEGABYTE;
 const seed = Number(values.seed);
+const sessions = Number(values.sessions);
 const tell = (line: string): void => console.log(line);
-const begin = performance.now();
-const seconds = (): string => ((performance.now() - begin) / 1000).toFixed(0);
-await (values.fleet ? soakFleet() : values.hub ? soakHub() : soakOne());
 
-async function soakFleet(): Promise<void> {
-  const plan = { sessions: Number(values.sessions), steps: Number(values.steps), seed };
-  console.log(`soak: three hubs, ${plan.sessions} sessions, ${plan.steps} steps, seed ${seed}`);
-  const { counts, longestCallMs } = await fleetSoak({ ...plan, tell });
-  console.log(`done in ${seconds()} s: ${JSON.stringify(counts)}`);
-  console.log(`longest call: ${longestCallMs.toFixed(0)} ms`);
+if (values.all) await soakAll();
+else if (values.fleet) await soakFleet(sessions, Number(values.steps), seed);
+else if (values.hub) await soakHub(sessions, Number(values.kills), seed, values.watched);
+else await soakEmbedded(values.check ? 0 : sessions, values.check ? 0 : Number(values.turns), seed);
+
+/** Small parts in turn, each with a seed of its own: a part that fails can be repeated alone. */
+async function soakAll(): Promise<void> {
+  const begun = performance.now();
+  const minutes = (): number => (performance.now() - begun) / 60_000;
+  let rounds = 0;
+  for (; minutes() < Number(values.minutes); rounds++) {
+    const own = seed + rounds;
+    tell(`round ${String(rounds + 1)}, after ${minutes().toFixed(0)} minutes`);
+    await soakEmbedded(6, 25, own);
+    await soakHub(10, 25, own, true);
+    await soakFleet(10, 11, own);
+  }
+  tell(`all: ${String(rounds)} rounds in ${minutes().toFixed(0)} minutes, seeds from ${String(seed)}`);
 }
 
-async function soakHub(): Promise<void> {
-  const plan = { sessions: Number(values.sessions), kills: Number(values.kills), seed };
-  console.log(`soak: one hub, ${plan.sessions} sessions, ${plan.kills} kills, seed ${seed}`);
+async function soakFleet(sessions: number, steps: number, seed: number): Promise<void> {
+  const end = begin(`--fleet --sessions ${String(sessions)} --steps ${String(steps)} --seed ${String(seed)}`);
+  const { counts, longestCallMs } = await fleetSoak({ sessions, steps, seed, tell });
+  end(counts, `longest call ${longestCallMs.toFixed(0)} ms`);
+}
+
+async function soakHub(sessions: number, kills: number, seed: number, watched: boolean): Promise<void> {
+  const flags = `--hub${watched ? ' --watched' : ''}`;
+  const end = begin(`${flags} --sessions ${String(sessions)} --kills ${String(kills)} --seed ${String(seed)}`);
   const h = await openHarness(HUB_SOAK_HARNESS);
   try {
-    const { counts, refusals, startsMs } = await hubSoak(h, { ...plan, tell });
+    const { counts, refusals, startsMs } = await hubSoak(h, { sessions, kills, seed, watched, tell });
     const sorted = startsMs.toSorted((a, b) => a - b);
-    console.log(`done in ${seconds()} s: ${JSON.stringify(counts)}, 0 lost, 0 twice, 0 leaked`);
-    console.log(`calls that ended in a named error: ${JSON.stringify(refusals)}`);
-    console.log(`start of a hub: median ${(sorted[sorted.length >> 1] ?? 0).toFixed(0)} ms`);
+    end(counts, '0 lost, 0 twice, 0 leaked');
+    tell(`calls that ended in a named error: ${JSON.stringify(refusals)}`);
+    tell(`start of a hub: median ${(sorted[sorted.length >> 1] ?? 0).toFixed(0)} ms`);
   } finally {
     await h.close();
   }
 }
 
-async function soakOne(): Promise<void> {
-  const MEGABYTE = 1024 * 1024;
-  const MAX_GROWTH_BYTES = 40 * MEGABYTE;
-  const size = values.check
-    ? { sessions: 0, turns: 0 }
-    : { sessions: Number(values.sessions), turns: Number(values.turns) };
-  console.log(`soak: ${size.sessions} sessions, ${size.turns} turns each, seed ${seed}`);
-  const h = await openHarness(soakHarness(size.sessions, values.check ? 1_000 : undefined));
+async function soakEmbedded(sessions: number, turns: number, seed: number): Promise<void> {
+  const end = begin(`--sessions ${String(sessions)} --turns ${String(turns)} --seed ${String(seed)}`);
+  const h = await openHarness(soakHarness(sessions, sessions === 0 ? 1_000 : undefined));
   try {
-    const report = await soak(h, { ...size, seed, tell });
+    const { counts, heapBefore, heapAfter } = await soak(h, { sessions, turns, seed, tell });
     const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1);
-    console.log(`done in ${seconds()} s: ${JSON.stringify(report.counts)}`);
-    console.log(`heap: ${megabytes(report.heapBefore)} MB before, ${megabytes(report.heapAfter)} MB after`);
-    if (report.heapAfter - report.heapBefore > MAX_GROWTH_BYTES) throw new Error('The heap has grown.');
+    end(counts, `heap ${megabytes(heapBefore)} MB before, ${megabytes(heapAfter)} MB after`);
+    if (heapAfter - heapBefore > MAX_GROWTH_BYTES) throw new Error('The heap has grown.');
   } finally {
     await h.close();
   }
+}
+
+/** Says how to repeat it; the returned function says how long it took. */
+function begin(args: string): (counts: Readonly<Record<string, number>>, more: string) => void {
+  const begun = performance.now();
+  tell(`soak: npm run soak -- ${args}`);
+  return (counts, more) => {
+    tell(`done in ${((performance.now() - begun) / 1000).toFixed(0)} s: ${JSON.stringify(counts)}, ${more}`);
+  };
 }

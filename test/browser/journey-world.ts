@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { openBrowser, openPage, type OpenPage } from './browser.ts';
+import { pressOn, signInWith } from './page-steps.ts';
 import { RealHub } from './real-hub.ts';
 
 /** The real hub and one browser for all journeys. A journey's pages are closed after it. */
@@ -56,33 +57,13 @@ export class JourneyWorld {
   }
 }
 
-export async function signInWith(page: Page, token: string): Promise<void> {
-  await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await waitUntilConnected(page);
-}
-
-export async function waitUntilConnected(page: Page): Promise<void> {
-  await page.getByRole('status').getByText('Connected').waitFor();
-}
-
 /** The request card of the session with this title. */
 export function cardOf(page: Page, title: string): Locator {
   return page.locator('article.request', { hasText: title });
 }
 
-export async function clickButton(page: Page, title: string, name: string): Promise<void> {
-  if (/\ballow\b/i.test(name)) await seeAll(page, title);
-  await cardOf(page, title).getByRole('button', { name, exact: true }).click();
-}
-
-/** A press of Allow only shows what has not been on the screen yet: reads the card first, as a person would. */
-async function seeAll(page: Page, title: string): Promise<void> {
-  for (const part of await cardOf(page, title).locator('.part').all()) {
-    await part.scrollIntoViewIfNeeded();
-    // What is on the screen is measured once per frame.
-    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
-  }
+export function clickButton(page: Page, title: string, name: string): Promise<void> {
+  return pressOn(cardOf(page, title), name);
 }
 
 /** Waits until the session page shows this state. */

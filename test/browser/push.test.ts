@@ -5,7 +5,8 @@ import { chromium, type Browser, type BrowserContext, type CDPSession, type Page
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { LOOPBACK_CERTIFICATE, openPushService, type PushArrival, type PushService } from '../harness/push-service.ts';
-import { cardOf, signInWith } from './journey-world.ts';
+import { cardOf } from './journey-world.ts';
+import { signInWith } from './page-steps.ts';
 import { RealHub } from './real-hub.ts';
 
 const CHROMIUM = '/usr/bin/chromium';

@@ -44,8 +44,8 @@ export interface HarnessOptions extends ServerStart, HomeOptions, Partial<Client
   readonly record?: ScriptedModelOptions['record'];
   /** The program for node to run instead of the built server. */
   readonly program?: string;
-  /** A hub runs in the same home, and the server attaches to it. */
-  readonly hub?: ServerStart;
+  /** A hub runs in the same home, and the server attaches to it. Pages that reconnect need one that keeps its port. */
+  readonly hub?: ServerStart & { readonly keepsPort?: boolean };
   /** Runs before the server starts. */
   readonly prepare?: (h: Harness) => void | Promise<void>;
 }
@@ -64,6 +64,7 @@ export class Harness extends SessionSteps {
   readonly #place: IsolatedHome;
   readonly #connections: { readonly server: ServerProcess; readonly transport: ServerTransport }[] = [];
   readonly #hubs: ServerProcess[] = [];
+  #listen = '127.0.0.1:0';
   #client: Client | undefined;
   #closing: Promise<void> | undefined;
 
@@ -137,18 +138,29 @@ export class Harness extends SessionSteps {
   /** Resolves once clients can find it. */
   async startHub(start: ServerStart = this.#options.hub ?? {}): Promise<void> {
     const hub = await ServerProcess.start({
-      args: [this.#options.program ?? builtServer(), 'hub', '--listen', '127.0.0.1:0', ...(start.args ?? [])],
+      args: [this.#options.program ?? builtServer(), 'hub', '--listen', this.#listen, ...(start.args ?? [])],
       cwd: this.home,
       env: this.environment(start.env),
     });
     this.#hubs.push(hub);
-    const isUp = (): boolean => readHubRecord(join(this.stateDir, 'claude-code-mcp'))?.pid === hub.pid;
+    const isUp = (): boolean => this.#hubRecord()?.pid === hub.pid;
     await Promise.race([
       eventually(isUp, { what: 'the hub is running' }),
       hub.drained.then(() => {
         throw new Error(`The hub did not start. Its stderr:\n${hub.stderr()}`);
       }),
     ]);
+    if (this.#options.hub?.keepsPort) this.#listen = new URL(this.hubUrl).host;
+  }
+
+  get hubUrl(): string {
+    const url = this.#hubRecord()?.url;
+    if (url === undefined) throw new Error('No hub is running');
+    return url;
+  }
+
+  #hubRecord(): ReturnType<typeof readHubRecord> {
+    return readHubRecord(join(this.stateDir, 'claude-code-mcp'));
   }
 
   async stopHub(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {

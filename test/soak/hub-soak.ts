@@ -10,12 +10,15 @@ import type { ModelRequest } from '../../src/scripted-model/scripted-model.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import { HubWatchers } from './hub-watchers.ts';
 import { randomFrom, type Random } from './random.ts';
 
 export interface HubSoakPlan {
   readonly sessions: number;
   readonly kills: number;
   readonly seed: number;
+  /** With a stream, a page and rules beside the callers. */
+  readonly watched?: boolean;
   readonly tell?: (line: string) => void;
 }
 
@@ -32,7 +35,7 @@ const WAIT_MS = 10_000;
 
 export const HUB_SOAK_HARNESS: HarnessOptions = {
   git: true,
-  hub: { env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '40' } },
+  hub: { env: { CLAUDE_CODE_MCP_MAX_SESSIONS: '40' }, keepsPort: true },
   settings: { permissions: { allow: ['Bash(./work.sh:*)', 'Bash(./edit.sh:*)'] } },
   tolerate: { stderr: true },
 };
@@ -43,24 +46,36 @@ const SCRIPTS = {
   'edit.sh': '#!/bin/sh\nprintf "%s\\n" "$2" > "$1"\n',
 };
 
-function addScripts(cwd: string): void {
+function addScripts({ project: cwd, home }: Harness, sessions: number): void {
+  const targets = Array.from({ length: sessions }, (_, index) => `s${String(index)}`);
+  const rules = targets.map((name) => `${name}:\n\t@echo done >> "${join(home, `${name}.made`)}"\n`);
+  writeFileSync(join(cwd, 'Makefile'), `.PHONY: ${targets.join(' ')}\n${rules.join('')}`);
   for (const [name, script] of Object.entries(SCRIPTS)) writeFileSync(join(cwd, name), script, { mode: 0o755 });
   execFileSync('git', ['add', '--all'], { cwd });
   execFileSync('git', ['-c', 'user.name=soak', '-c', 'user.email=soak@localhost', 'commit', '-qm', 'scripts'], { cwd });
 }
 
 export async function hubSoak(h: Harness, plan: HubSoakPlan): Promise<HubSoakReport> {
+  const watchers = plan.watched ? await HubWatchers.open(h) : undefined;
+  try {
+    return await soakWatched(h, plan, watchers);
+  } finally {
+    await watchers?.close();
+  }
+}
+
+async function soakWatched(h: Harness, plan: HubSoakPlan, watchers?: HubWatchers): Promise<HubSoakReport> {
   const { sessions: size, kills, seed, tell = () => undefined } = plan;
   const counts: Record<string, number> = {};
   const refusals: Record<string, number> = {};
   const count = (what: string, into = counts): void => void (into[what] = (into[what] ?? 0) + 1);
-  addScripts(h.project);
+  addScripts(h, size);
   h.model.on(/hub soak /).always((request) => modelAnswer(h, request));
   const calls = new PatientCalls(h, (why) => count(why, refusals));
   const sessions = await Promise.all(
     Array.from({ length: size }, (_, index) =>
       // Two in ten work in worktrees of their own, whose work is applied.
-      CountedSession.start(h, calls, `s${String(index)}`, index % 5 === 4 ? 'worktree' : 'directory'),
+      CountedSession.start({ h, calls, watchers }, `s${String(index)}`, index % 5 === 4 ? 'worktree' : 'directory'),
     ),
   );
 
@@ -96,6 +111,7 @@ export async function hubSoak(h: Harness, plan: HubSoakPlan): Promise<HubSoakRep
   await Promise.all([killing, working]);
 
   for (const session of sessions) await session.checkAll();
+  await watchers?.check(sessions.map(({ id }) => id));
   await h.stopHub();
   await eventually(async () => (await claudes(h)).length === 0, { what: 'no Claude Code is left', within: 20_000 });
   await h.startHub();
@@ -143,9 +159,16 @@ class PatientCalls {
   }
 }
 
+interface Around {
+  readonly h: Harness;
+  readonly calls: PatientCalls;
+  readonly watchers: HubWatchers | undefined;
+}
+
 class CountedSession {
   readonly #h: Harness;
   readonly #calls: PatientCalls;
+  readonly #watchers: HubWatchers | undefined;
   readonly #name: string;
   readonly #place: 'directory' | 'worktree';
   #id = '';
@@ -154,16 +177,26 @@ class CountedSession {
   /** How often each line of work must have been done. */
   readonly #work = new Map<string, 'once' | 'never'>();
   readonly #applied: string[] = [];
+  /** The standing rule for what only this session calls. */
+  #ruleId: string | undefined;
+  #made = 0;
 
-  private constructor(h: Harness, calls: PatientCalls, name: string, place: 'directory' | 'worktree') {
+  private constructor({ h, calls, watchers }: Around, name: string, place: 'directory' | 'worktree') {
     this.#h = h;
     this.#calls = calls;
+    this.#watchers = watchers;
     this.#name = name;
     this.#place = place;
   }
 
-  static async start(h: Harness, calls: PatientCalls, name: string, place: 'directory' | 'worktree') {
-    const session = new CountedSession(h, calls, name, place);
+  get id(): string {
+    return this.#id;
+  }
+
+  static async start(around: Around, name: string, place: 'directory' | 'worktree'): Promise<CountedSession> {
+    const { h, watchers } = around;
+    const session = new CountedSession(around, name, place);
+    if (place === 'directory') session.#ruleId = await watchers?.makeRule(`make ${name}`, h.project);
     const prompt = `hub soak ${name} 0 plain`;
     session.#prompts.push(prompt);
     const advanced = { sessionInitTimeoutMs: REST_MS, ...(place === 'worktree' && { workspace: { type: place } }) };
@@ -174,9 +207,11 @@ class CountedSession {
   }
 
   async step(random: Random): Promise<string> {
-    const kinds = this.#place === 'worktree' ? ['plain', 'edits'] : STEPS;
+    const kinds = this.#place === 'worktree' ? ['plain', 'edits'] : this.#watchers ? WATCHED_STEPS : STEPS;
     const kind = random.pick(kinds);
     const prompt = `hub soak ${this.#name} ${String(this.#prompts.length)} ${kind}`;
+    const isRuled = kind === 'makes' && random.chance(0.6);
+    if (kind === 'makes') await this.#watchers?.enableRule(this.#ruleId!, isRuled);
     await this.#say(prompt);
     switch (kind) {
       case 'plain':
@@ -196,10 +231,15 @@ class CountedSession {
         await this.#rest();
         return 'interrupted';
       }
+      case 'makes':
+        await this.#answer('allow', random);
+        this.#made++;
+        this.#expectAnswer(await this.#rest(), prompt);
+        return isRuled ? 'made by a rule' : 'made';
       default: {
         const decision = random.chance(0.6) ? 'allow' : 'deny';
         this.#work.set(prompt, decision === 'allow' ? 'once' : 'never');
-        await this.#answer(decision, random);
+        await this.#answer(decision, random, kind === 'pages' ? 'page' : 'tool');
         this.#expectAnswer(await this.#rest(), prompt);
         return decision === 'allow' ? 'allowed' : 'denied';
       }
@@ -234,7 +274,7 @@ class CountedSession {
     }
   }
 
-  async #answer(decision: 'allow' | 'deny', random: Random): Promise<void> {
+  async #answer(decision: 'allow' | 'deny', random: Random, where: 'tool' | 'page' = 'tool'): Promise<void> {
     for (;;) {
       const { actions, status } = await this.#wait();
       const [action] = (actions ?? []) as Json[];
@@ -245,6 +285,10 @@ class CountedSession {
       }
       await sleep(random.below(800));
       const { requestId } = action;
+      if (where === 'page') {
+        await this.#watchers?.decide(requestId, decision);
+        return;
+      }
       const answer = { action: 'respond_permission', sessionId: this.#id, requestId, decision };
       const answered = await this.#calls.try('claude_code_check', answer);
       if ('data' in answered) return;
@@ -264,12 +308,13 @@ class CountedSession {
 
   /** Everything that was to be done was done, once. */
   async checkAll(): Promise<void> {
-    const done = this.#lines();
+    const done = linesOf(ledgerOf(this.#h, this.#name));
     for (const [line, times] of this.#work) {
       const found = done.filter((other) => other === line).length;
       strictEqual(found, times === 'once' ? 1 : 0, `${line} was done ${String(found)} times`);
     }
     strictEqual(done.length, [...this.#work.values()].filter((times) => times === 'once').length, this.#name);
+    strictEqual(linesOf(join(this.#h.home, `${this.#name}.made`)).length, this.#made, `make ${this.#name}`);
     for (const prompt of this.#applied) {
       const file = fileOf(prompt);
       strictEqual(this.#commitsOf(file), 1, `${file} was applied once`);
@@ -306,14 +351,6 @@ class CountedSession {
     strictEqual(idsOf('permission_result'), idsOf('permission_request'));
   }
 
-  #lines(): string[] {
-    try {
-      return readFileSync(ledgerOf(this.#h, this.#name), 'utf8').split('\n').slice(0, -1);
-    } catch {
-      return [];
-    }
-  }
-
   #commitsOf(file: string): number {
     const log = execFileSync('git', ['log', '--format=%H', '--diff-filter=A', '--', file], { cwd: this.#h.project });
     return log.toString().split('\n').length - 1;
@@ -339,6 +376,15 @@ class CountedSession {
 }
 
 const STEPS = ['plain', 'works', 'works', 'asks', 'asks', 'slow'];
+const WATCHED_STEPS = [...STEPS, 'pages', 'pages', 'makes', 'makes'];
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  } catch {
+    return [];
+  }
+}
 
 function ledgerOf(h: Harness, name: string): string {
   return join(h.home, `${name}.ledger`);
@@ -356,7 +402,9 @@ function modelAnswer(h: Harness, { userTexts, toolResults }: ModelRequest): Repl
   if (toolResults.length === 0) {
     const line = `"${ledgerOf(h, name)}" "${prompt}"`;
     if (kind === 'works') return tool('Bash', { command: `./work.sh ${line}`, description: 'work' });
-    if (kind === 'asks') return tool('Bash', { command: `sh work.sh ${line}`, description: 'work' });
+    if (kind === 'makes') return tool('Bash', { command: `make ${name}`, description: 'make' });
+    if (kind === 'asks' || kind === 'pages')
+      return tool('Bash', { command: `sh work.sh ${line}`, description: 'work' });
     if (kind === 'edits')
       return tool('Bash', { command: `./edit.sh "${fileOf(prompt)}" "${prompt}"`, description: 'edit' });
   }

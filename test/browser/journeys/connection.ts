@@ -1,14 +1,7 @@
 import { expect, test } from 'vitest';
 import { gate, text, tool } from '../../../src/scripted-model/reply.ts';
-import {
-  cardOf,
-  clickButton,
-  sendMessage,
-  signInWith,
-  waitForState,
-  waitUntilConnected,
-  type JourneyWorld,
-} from '../journey-world.ts';
+import { cardOf, clickButton, sendMessage, waitForState, type JourneyWorld } from '../journey-world.ts';
+import { signInWith, waitUntilConnected } from '../page-steps.ts';
 
 export function connection(world: JourneyWorld): void {
   test('an open page survives a killed hub and an hour offline: it catches up without a reload and without a gap', async () => {

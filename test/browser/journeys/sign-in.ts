@@ -6,7 +6,8 @@ import { openApi } from '../../hub/api-world.ts';
 import { openHttpHub } from '../../hub/http-hub.ts';
 import { seriousFindings } from '../axe.ts';
 import { BUILT } from '../fixture-hub.ts';
-import { signInWith, waitUntilConnected, type JourneyWorld } from '../journey-world.ts';
+import type { JourneyWorld } from '../journey-world.ts';
+import { signInWith, waitUntilConnected } from '../page-steps.ts';
 import { controls } from './sessions.ts';
 
 /** The page cannot read the response. */

@@ -1,0 +1,228 @@
+/** What is open beside the callers of a hub that is killed: a reader of its stream, a page with a person, rules. */
+
+import { ok, strictEqual } from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { openBrowser, openPage } from '../browser/browser.ts';
+import { pressOn, signInWith } from '../browser/page-steps.ts';
+import { builtServer } from '../harness/built-server.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { Json } from '../harness/json.ts';
+import type { Harness } from '../harness/open-harness.ts';
+
+/** Tall enough for the requests of all sessions: what is far off the screen is not in the page. */
+const TALL = { width: 1000, height: 6_000 };
+const RETRY_MS = 100;
+const PRESS_MS = 3_000;
+const PATIENCE_MS = 120_000;
+
+export class HubWatchers {
+  readonly #api: PatientApi;
+  readonly #stream: StreamReader;
+  readonly #browser: Browser;
+  readonly #page: Page;
+  readonly #errors: readonly string[];
+  #pressing: Promise<unknown> = Promise.resolve();
+
+  private constructor(api: PatientApi, browser: Browser, page: Page, errors: readonly string[]) {
+    this.#api = api;
+    this.#browser = browser;
+    this.#page = page;
+    this.#errors = errors;
+    this.#stream = new StreamReader(api);
+  }
+
+  static async open(h: Harness): Promise<HubWatchers> {
+    const made = await promisify(execFile)(
+      process.execPath,
+      [builtServer(), 'token', 'create', 'you', '--role', 'admin', '--json'],
+      { cwd: h.home, env: h.environment() },
+    );
+    const { token } = JSON.parse(made.stdout) as { token: string };
+    const browser = await openBrowser();
+    try {
+      const { page, errors } = await openPage(browser, { viewport: TALL });
+      await page.goto(h.hubUrl);
+      await signInWith(page, token);
+      return new HubWatchers(new PatientApi(h, token), browser, page, errors);
+    } catch (error) {
+      await browser.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#stream.close();
+    await this.#browser.close();
+  }
+
+  /** Decides on the page until the page itself shows that it is decided. One person: one press at a time. */
+  decide(requestId: string, decision: 'allow' | 'deny'): Promise<void> {
+    const decided = this.#pressing.then(() => this.#decide(requestId, decision));
+    this.#pressing = decided.catch(() => undefined);
+    return decided;
+  }
+
+  async #decide(requestId: string, decision: 'allow' | 'deny'): Promise<void> {
+    const card = this.#page.locator(`article.request:not(.settled)[data-request="${requestId}"]`);
+    const deadline = performance.now() + PATIENCE_MS;
+    await card.waitFor({ timeout: PATIENCE_MS }).catch(async (error: unknown) => {
+      throw new Error(`The page does not show the request: ${await this.#page.locator('body').innerText()}`, {
+        cause: error,
+      });
+    });
+    for (;;) {
+      try {
+        this.#page.setDefaultTimeout(PRESS_MS);
+        await pressOn(card, decision === 'allow' ? 'Allow' : 'Deny');
+        await card.waitFor({ state: 'detached' });
+        return;
+      } catch (error) {
+        // The hub was killed meanwhile, and the page keeps the card open or has settled it without this press.
+        if ((await card.count()) === 0) return;
+        if (performance.now() > deadline) throw error;
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  async makeRule(match: string, directory: string): Promise<string> {
+    const { rule } = await this.#api.call('POST', 'rules', { decision: 'allow', tool: 'Bash', match, directory });
+    return rule.id;
+  }
+
+  async enableRule(id: string, enabled: boolean): Promise<void> {
+    await this.#api.call('PATCH', `rules/${id}`, { enabled });
+  }
+
+  /** The stream told every event of these sessions once and in order, the audit has one decision for each request. */
+  async check(sessionIds: readonly string[]): Promise<void> {
+    for (const sessionId of sessionIds) {
+      const { lastEventId } = await this.#api.call('GET', `sessions/${sessionId}`);
+      await eventually(() => this.#stream.lastOf(sessionId) >= lastEventId, {
+        what: `the stream has told all ${String(lastEventId)} events of ${sessionId}`,
+        within: 30_000,
+      });
+      const decided: string[] = [];
+      for (let after: string | undefined; ;) {
+        const page: Json = await this.#api.call(
+          'GET',
+          `audit?kind=decision&session=${sessionId}${after ? `&after=${encodeURIComponent(after)}` : ''}`,
+        );
+        decided.push(...page.entries.map(({ requestId }: Json) => requestId));
+        if (page.next === undefined) break;
+        after = page.next;
+      }
+      strictEqual(new Set(decided).size, decided.length, `a request of ${sessionId} was decided twice`);
+    }
+    this.#stream.check();
+    strictEqual(this.#errors.join('\n'), '', 'errors of the page');
+  }
+}
+
+/** For calls that may be repeated at will. */
+class PatientApi {
+  readonly #h: Harness;
+  readonly #token: string;
+
+  constructor(h: Harness, token: string) {
+    this.#h = h;
+    this.#token = token;
+  }
+
+  fetch(method: string, route: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${this.#token}`);
+    headers.set('content-type', 'application/json');
+    return fetch(`${this.#h.hubUrl}/api/v1/${route}`, { method, ...init, headers });
+  }
+
+  async call(method: string, route: string, body?: object): Promise<Json> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        const response = await this.fetch(method, route, body && { body: JSON.stringify(body) });
+        const json: Json = await response.json();
+        if (response.ok) return json;
+        ok(response.status === 503, `${method} ${route}: ${String(response.status)} ${JSON.stringify(json)}`);
+      } catch (error) {
+        // No hub is running.
+        if (!(error instanceof TypeError) && !(error instanceof SyntaxError) && !String(error).includes('No hub'))
+          throw error;
+        if (performance.now() > deadline) throw error;
+      }
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+/** Reads the stream from its last position on, whatever happens to the hub. */
+class StreamReader {
+  readonly #api: PatientApi;
+  readonly #closing = new AbortController();
+  readonly #reading: Promise<void>;
+  readonly #last = new Map<string, number>();
+  #position = 0;
+  #fault: Error | undefined;
+
+  constructor(api: PatientApi) {
+    this.#api = api;
+    this.#reading = this.#read();
+  }
+
+  lastOf(sessionId: string): number {
+    this.check();
+    return this.#last.get(sessionId) ?? 0;
+  }
+
+  check(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted && this.#fault === undefined) {
+      try {
+        const response = await this.#api.fetch('GET', 'events', {
+          signal,
+          headers: this.#position > 0 ? { 'last-event-id': String(this.#position) } : {},
+        });
+        let rest = '';
+        for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+          const messages = (rest + chunk).split('\n\n');
+          rest = messages.pop()!;
+          for (const message of messages) this.#take(message);
+        }
+      } catch {
+        // The hub was killed, or none is running.
+      }
+      if (!signal.aborted) await sleep(RETRY_MS);
+    }
+  }
+
+  #take(message: string): void {
+    const fields = new Map(
+      message.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+    );
+    try {
+      const position = Number(fields.get('id') ?? this.#position);
+      ok(position >= this.#position, `the stream went back from ${String(this.#position)} to ${String(position)}`);
+      ok(fields.get('event') !== 'reset', 'the stream lost its place');
+      if (fields.get('event') === 'event') {
+        const { sessionId, id } = JSON.parse(fields.get('data')!);
+        strictEqual(id, (this.#last.get(sessionId) ?? 0) + 1, `an event of ${String(sessionId)} on the stream`);
+        this.#last.set(sessionId, id);
+      }
+      this.#position = position;
+    } catch (error) {
+      this.#fault ??= error as Error;
+    }
+  }
+}
