@@ -172,6 +172,8 @@ export const apiSession = z.object({
   model: z.string().optional(),
   permissionMode: permissionMode.optional(),
   backgroundTasks: count.optional(),
+  /** Ids of messages that Claude Code has not taken up yet; what they say is in the detail. */
+  queuedIds: z.array(z.string()).optional(),
   workspace: z
     .object({
       type: z.string(),

@@ -110,6 +110,8 @@ export const SessionRecord = z.object({
   /** How long Claude Code has been silent while working. */
   quietMs: z.number(),
   backgroundTasks: count,
+  /** Ids of messages that Claude Code has not taken up yet. */
+  queued: z.array(z.string()).optional(),
   cancellation: z.object({ at: z.number(), reason: z.string(), source: z.string() }).optional(),
   /** How the last turn ended; only at rest is it the final answer. */
   turn: turnRecord.optional(),

@@ -102,7 +102,7 @@ export class SessionView {
     return this.#reading;
   }
 
-  /** Its row may have changed in ways the stream does not report: the result, the queue. */
+  /** The stream does not report everything about a session: the result and the words of queued messages are read. */
   async refresh(): Promise<void> {
     if (this.state.value.state !== 'shown') return this.load();
     try {
@@ -121,12 +121,12 @@ export class SessionView {
     const { detail } = this;
     this.#heard++;
     if (!detail.value) return;
-    const rested = row.state !== detail.value.state;
+    const isStale = row.state !== detail.value.state || String(row.queuedIds) !== String(detail.value.queuedIds);
     if (row.status !== 'running') this.workingSince.value = undefined;
     // What is not in the row any more is not so any more.
     const { options, needs, result, requests, queued, lastEventId } = detail.value;
     detail.value = { ...row, options, needs, requests, queued, lastEventId, ...(result && { result }) };
-    if (rested || detail.value.queued.length > 0) void this.refresh();
+    if (isStale) void this.refresh();
   }
 
   /** Removed by retention. */

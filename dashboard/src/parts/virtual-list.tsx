@@ -78,7 +78,8 @@ export function VirtualList<Item>(props: Props<Item>) {
   const first = Math.max(0, indexAt(offsets, top - OVERSCAN_PX));
   const last = Math.min(items.length, indexAt(offsets, top + height + OVERSCAN_PX) + 1);
 
-  useEffect(() => {
+  // Before the effect that returns to a kept place: its scrolling must be heard.
+  useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
     let frame = 0;

@@ -22,6 +22,7 @@ function shownRecord(session: Session): ShownRecord {
   const { lastToolUseId, problems } = activity;
   const options = withoutSecrets(setup.options);
   const work = session.work.short(problems);
+  const queued = conversation.outbox.undelivered.map(({ id }) => id);
   const record: ShownRecord = {
     id: session.id,
     owner: session.owner,
@@ -48,6 +49,7 @@ function shownRecord(session: Session): ShownRecord {
   if (cancellation) record.cancellation = cancellation;
   if (result) record.turn = result;
   if (work) record.work = work;
+  if (queued.length > 0) record.queued = queued;
   if (lastAction) record.lastAction = lastAction;
   return record;
 }

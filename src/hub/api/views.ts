@@ -45,6 +45,7 @@ interface ShownState {
   model?: string;
   permissionMode?: PermissionMode;
   backgroundTasks?: number;
+  queued?: string[];
   cancellation?: { reason: string; source: string };
   lastAction?: LastAction;
   continuity?: { origin?: { kind: string; of?: string; through?: number } };
@@ -64,6 +65,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     model,
     permissionMode,
     backgroundTasks = 0,
+    queued,
     cancellation,
     lastAction,
     attempts,
@@ -86,6 +88,7 @@ export async function sessionView(row: StoredSession, view: ViewContext): Promis
     ...forkOf(row),
     ...(permissionMode && { permissionMode }),
     ...(backgroundTasks > 0 && { backgroundTasks }),
+    ...(queued && { queuedIds: queued }),
     workspace: workspaceView(row),
     ...(attempts && { attempts }),
     hub: row.runsOn.hub,
