@@ -42,6 +42,8 @@ export interface KeyedCall {
   readonly input: unknown;
   /** Aborted when nobody waits for the answer any more. */
   readonly signal?: AbortSignal;
+  /** What it does happens once however often it is carried out, so a repeat need not know how far the first came. */
+  readonly mayRunAgain?: boolean;
 }
 
 export interface OnceOptions {
@@ -60,8 +62,8 @@ export type CarryOut<Answer> = (part: {
 
 /**
  * A call with an idempotency key runs once: it is a stored command, started before and finished after. A repeat gets
- * the stored answer, even an error. A call that was started by a past incarnation of a hub is never run again; one that
- * had only to wait by then goes on waiting.
+ * the stored answer, even an error. A call that was started by a past incarnation of a hub is not run again, unless it
+ * is one of which nothing can happen twice; one that had only to wait by then goes on waiting.
  */
 export class Once {
   readonly #options: OnceOptions;
@@ -103,9 +105,10 @@ export class Once {
           `This ${keyName} was used for another call; use a new key for a new call.`,
         );
       const ended = await this.#ended(known);
-      const answer =
-        'answer' in ended ? ended.answer : await carryOut({ before: ended.carriedOut, note: () => undefined });
-      return { answer: answer as Answer, isRepeat: true };
+      if (ended === 'unknown' && call.mayRunAgain !== true) throw outcomeUnknown();
+      if (ended !== 'unknown' && 'answer' in ended) return { answer: ended.answer as Answer, isRepeat: true };
+      const before = ended === 'unknown' ? undefined : ended.carriedOut;
+      return { answer: await carryOut({ before, note: () => undefined }), isRepeat: true };
     }
     const waiting: { keep?: () => void; timer?: NodeJS.Timeout } = {};
     const note = (outcome: object): void => {
@@ -186,7 +189,7 @@ export class Once {
     return store.write([{ type: 'command.finish', sessionId: NO_SESSION, commandId, progress }], hub);
   }
 
-  async #ended(known: StoredCommand): Promise<{ answer: object } | { carriedOut: object }> {
+  async #ended(known: StoredCommand): Promise<{ answer: object } | { carriedOut: object } | 'unknown'> {
     const here = this.#underWay.get(known.id);
     if (here) return { answer: await here };
     const command = await this.#settled(known.id);
@@ -199,7 +202,7 @@ export class Once {
         if (!(error instanceof StoreConflict)) throw error;
       });
     }
-    throw outcomeUnknown();
+    return 'unknown';
   }
 
   /** The command once it has ended, or once the hub that started it can no longer end it. */

@@ -217,6 +217,32 @@ describe('answering', () => {
     };
   }
 
+  test.each(['before', 'after'])(
+    'an answer can be sent again with its key when its hub was killed %s it was decided',
+    async (killed) => {
+      const before = await openWithSessions();
+      const answer = (world: ApiWorld) =>
+        world.call(APPROVER, 'POST', '/api/v1/requests/r1/answer', { key: 'k1', body: { decision: 'deny' } });
+      settling(before);
+      const settle = before.engine['respond'];
+      let isReached = false;
+      before.engine['respond'] = async (...args) => {
+        if (killed === 'after') await settle?.(...args);
+        isReached = true;
+        return new Promise(() => {});
+      };
+      void answer(before);
+      await expect.poll(() => isReached).toBe(true);
+      const world = await openApi({ store: before.store });
+      world.engine['respond'] = () => ({ sessionId: 's1', warnings: [] });
+      const again = await answer(world);
+      expect(world.reached).toHaveLength(killed === 'before' ? 1 : 0);
+      expect(again).toMatchObject(
+        killed === 'before' ? { status: 200 } : { status: 409, json: { outcome: { decision: 'deny', by: 'paul' } } },
+      );
+    },
+  );
+
   test('the first answer counts; the second gets the outcome and its author', async () => {
     const world = await openWithSessions();
     settling(world);

@@ -111,7 +111,7 @@ export class HubWatchers {
           'GET',
           `audit?kind=decision&session=${sessionId}${after ? `&after=${encodeURIComponent(after)}` : ''}`,
         );
-        decided.push(...page.entries.map(({ requestId }: Json) => requestId));
+        decided.push(...page.entries.map(({ details }: Json) => details.request));
         if (page.next === undefined) break;
         after = page.next;
       }

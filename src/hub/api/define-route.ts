@@ -67,8 +67,8 @@ export interface ApiRoute {
   readonly body: z.ZodObject | undefined;
   /** Its responses by status; errors common to all routes are omitted. */
   readonly answers: Readonly<Record<number, ApiAnswer>>;
-  /** How a repeat with the same `Idempotency-Key` is answered. */
-  readonly repeat: 'same-answer' | 'refused';
+  /** How a repeat with the same `Idempotency-Key` is answered; `run-again` if the hub stopped before the first answer. */
+  readonly repeat: 'same-answer' | 'run-again' | 'refused';
   readonly maxBodyBytes?: number | undefined;
   run(call: ApiCall<never, never>): Promise<RouteResponse>;
 }
@@ -193,11 +193,12 @@ async function onceFor(
   key: string,
   run: () => Promise<RouteResponse>,
 ): Promise<RouteResponse> {
-  const call = { keyName: 'Idempotency-Key', key, principal: principal.id, operation, path, input: body };
+  const who = { keyName: 'Idempotency-Key', key, principal: principal.id };
+  const call = { ...who, operation, path, input: body, mayRunAgain: repeat === 'run-again' };
   const { answer, isRepeat } = await once.run<Answer>(
     call,
     async () => plain(await run()),
-    (one) => (repeat === 'same-answer' || one.status >= 400 ? one : { status: one.status }),
+    (one) => (repeat === 'refused' && one.status < 400 ? { status: one.status } : one),
   );
   if (isRepeat && repeat === 'refused' && answer.status < 400)
     throw new DomainError('INVALID_ARGUMENT', 'This was already done, and its answer is shown only once.');

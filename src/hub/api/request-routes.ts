@@ -80,6 +80,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       summary: 'Answers a request, once: later answers are told who decided what.',
       roles: DECIDERS,
       body: answerBody,
+      repeat: 'run-again',
       maxBodyBytes: 4 * 1024 * 1024,
       answers: {
         200: { description: 'The answer was accepted.', schema: answerAnswer },
