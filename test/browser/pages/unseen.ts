@@ -41,6 +41,7 @@ export function unseen(): void {
 
     await button(page, 'r0', 'Show all 401 lines').click();
     await page.getByText('line 401;').waitFor();
+    await settle(page);
     await allow.click();
     await card(page, 'r0').getByText('Allowed by you').waitFor();
     expect(answers(hub)).toHaveLength(1);
