@@ -213,6 +213,6 @@ test('what Claude Code asks while the hub is away is answered by a rule once, th
   expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
   expect(await outcomes(sessionId)).toMatchObject([{ decision: 'allow', by: 'rule' }]);
   const { entries } = (await call('viewer', 'GET', `/audit?kind=decision&session=${sessionId}`)).json;
-  expect(entries).toMatchObject([{ who: 'rule', outcome: 'allow' }]);
+  expect(entries).toMatchObject([{ who: 'rule', outcome: 'allow', target: 'make away' }]);
   await call('approver', 'DELETE', `/rules/${made.json.rule.id}`);
 });
