@@ -9,7 +9,14 @@ import { request } from '../model/inbox.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { duration, plural } from '../text/words.ts';
 import type { AgentResult } from '../../../src/schema/events.ts';
-import { progressOf, type AskedRequest, type Progress, type Row, type ToolCall } from '../timeline/timeline.ts';
+import {
+  againText,
+  progressOf,
+  type AskedRequest,
+  type Progress,
+  type Row,
+  type ToolCall,
+} from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
 import { Code, Copy, Visible } from './plain-text.tsx';
@@ -120,6 +127,7 @@ function Folding({ open, ...props }: FoldingProps) {
 
 const MARKS: Record<Progress, { readonly mark: string; readonly word: string }> = {
   waiting: { mark: '◆', word: 'waiting for an answer' },
+  allowed: { mark: '↻', word: 'allowed, to be made again' },
   running: { mark: '▸', word: 'running' },
   done: { mark: '✓', word: 'done' },
   failed: { mark: '✕', word: 'failed' },
@@ -259,10 +267,6 @@ function Lapsed({ call, detail }: { call: ToolCall; detail: ApiSessionDetail }) 
       </span>
     </p>
   );
-}
-
-function againText({ name, input }: ToolCall): string {
-  return `Your call of ${name} was allowed, but not carried out, because your process had been stopped. If it is still needed, make it again with the same input:\n${JSON.stringify(input, null, 2)}`;
 }
 
 const SOURCES: Readonly<Record<string, string>> = {

@@ -128,3 +128,27 @@ test('a packed activity reads the same and can be extended', () => {
   expect(packed.problems).toMatchObject([{ what: 'bad' }, { what: 'open' }]);
   expect(viewOf(packed)).toEqual(viewOf(plain));
 });
+
+test('a call that was allowed while no process could hear it did not run; the one made again did, as it was changed', () => {
+  const activity = startedActivity();
+  const allow = { decision: { behavior: 'allow' }, source: 'human', detached: true } as const;
+  const asked = openRequest('Bash', { command: 'touch asked' }, { toolUseId: 'asked' });
+  const question = openRequest('AskUserQuestion', { questions: [] }, { toolUseId: 'question' });
+  activity.requestOpened(asked);
+  activity.requestOpened(question);
+  activity.requestSettled(asked, allow, { ran: { command: 'touch changed' } });
+  activity.requestSettled(question, allow, { answers: { 'Which?': 'this' } });
+  activity.repeated(
+    { toolUseId: 'again', toolName: 'Bash', input: { command: 'touch asked' } },
+    { command: 'touch changed' },
+  );
+  activity.toolEnded('again', ended(false));
+  activity.endAll();
+  expect(activity.line(undefined, false)).toBe('2 tools (1 AskUserQuestion, 1 Bash)');
+  expect(activity.problems).toEqual([]);
+  expect(activity.log.ofTurn).toMatchObject([{ input: { command: 'touch changed' }, failed: false }]);
+  expect(activity.latestToolUses).toMatchObject([
+    { id: 'question', status: 'completed', answer: 'this' },
+    { id: 'again', status: 'completed', inputChanged: true },
+  ]);
+});

@@ -137,7 +137,8 @@ export class Activity {
 
   requestSettled({ ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> }, outcome: Outcome, given: Given): void {
     const { decision } = outcome;
-    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
+    if (decision.behavior === 'allow' && outcome.detached) this.#allowedAway(ask.toolUseId, given);
+    else if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
     else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
   }
 
@@ -146,9 +147,37 @@ export class Activity {
     if (use?.status !== 'awaiting_permission') return;
     use.status = 'running';
     use.requestId = undefined;
-    if (answers) use.answer = oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);
-    if (!ran) return;
-    this.#log.changed(id, ran);
+    if (answers) use.answer = answerLine(answers);
+    if (ran) this.#changed(use, ran);
+  }
+
+  /** Nothing ran: Claude is told an answer in words, and makes a call that was allowed again, under another id. */
+  #allowedAway(id: string, { answers }: Given): void {
+    const uses = this.#uses.toWrite;
+    const use = uses.get(id);
+    if (use?.status !== 'awaiting_permission') return;
+    if (answers) {
+      use.status = 'completed';
+      use.requestId = undefined;
+      use.answer = answerLine(answers);
+      return;
+    }
+    uses.delete(id);
+    this.#log.denied(id);
+    const count = (this.#counts.get(use.toolName) ?? 0) - 1;
+    if (count > 0) this.#counts.set(use.toolName, count);
+    else this.#counts.delete(use.toolName);
+  }
+
+  /** It was allowed before it was made. `ran`: what runs instead. */
+  repeated(call: ToolCall, ran: Record<string, unknown> | undefined): void {
+    this.toolUsed(call);
+    const use = this.#uses.toWrite.get(call.toolUseId);
+    if (use && ran) this.#changed(use, ran);
+  }
+
+  #changed(use: ToolUse, ran: Record<string, unknown>): void {
+    this.#log.changed(use.id, ran);
     use.inputChanged = true;
     use.summary = summarizeTool(use.toolName, ran, 120);
     use.what = describeTool(use.toolName, ran);
@@ -302,6 +331,10 @@ const WAITS_FOR = {
   plan_review: 'waiting for a plan review',
   user_question: 'waiting for an answer',
 } as const;
+
+function answerLine(answers: Record<string, unknown>): string {
+  return oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);
+}
 
 function nameOf({ summary, toolName }: ToolUse): string {
   return cutAt(summary, 80) || toolName;

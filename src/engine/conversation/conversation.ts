@@ -16,6 +16,7 @@ import {
 import { callTarget, checkedOut } from '../requests/call-target.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
 import { findEditPlace } from '../requests/edit-place.ts';
+import type { Used } from '../requests/grants.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from '../session/file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
@@ -279,10 +280,20 @@ export class Conversation {
     const { rules } = this.#services;
     const verdict = rules && (await rules.verdict(ask));
     const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
-    if (granted) return granted;
+    if (granted) return this.#repeated(ask, granted);
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
     return this.#ask(ask, { lastText, said, agent, edit, target, branch, scope, verdict });
+  }
+
+  /** A call that was allowed while there was no process runs now, with the changes that were made to it then. */
+  #repeated(ask: PermissionAsk, { requestId, decision }: Used): Decision {
+    const { toolName, toolUseId } = ask;
+    const input = ranInstead({ kind: 'permission', ask }, decision);
+    this.activity.repeated(ask, input);
+    this.#append({ kind: 'repeated', requestId, toolName, toolUseId, ...(input && { input }) });
+    this.#changed();
+    return decision;
   }
 
   /** The action that a person allowed and that is being carried out. */
