@@ -25,6 +25,7 @@ test('the activity line shows a pending request as waiting, and a cost only once
   expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), now: npm run lint (input changed)');
   activity.toolEnded('a', ended(true, 'bad'));
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
+  expect(activity.line(0.001, false)).toBe('1 tool (1 Bash), 1 failed, <$0.01');
 });
 
 test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {

@@ -286,7 +286,7 @@ export class Activity {
       ...this.#troubles(),
     );
     if (working) parts.push(this.#now());
-    if (costUsd !== undefined) parts.push(`$${costUsd.toFixed(2)}`);
+    if (costUsd !== undefined) parts.push(dollars(costUsd));
     const line = parts.join(', ');
     return line.length > MAX_LINE ? `${cutAt(line, MAX_LINE - 1)}…` : line;
   }
@@ -331,6 +331,11 @@ const WAITS_FOR = {
   plan_review: 'waiting for a plan review',
   user_question: 'waiting for an answer',
 } as const;
+
+/** What cost something is not told as having cost nothing. */
+function dollars(costUsd: number): string {
+  return costUsd > 0 && costUsd < 0.005 ? '<$0.01' : `$${costUsd.toFixed(2)}`;
+}
 
 function answerLine(answers: Record<string, unknown>): string {
   return oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);

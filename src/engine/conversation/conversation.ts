@@ -265,9 +265,9 @@ export class Conversation {
   }
 
   async asked(ask: PermissionAsk): Promise<Decision> {
-    this.times.heard(this);
     const again = this.requests.reattach(ask);
     if (again) return again;
+    this.times.heard(this);
     const { speech } = this.#reports;
     const lastText = speech.last(ask);
     const said = speech.aboutCall(ask);
@@ -345,6 +345,7 @@ export class Conversation {
 
   #take(body: EventBody): void {
     this.#services.rules?.heard(body);
+    const tasksBefore = this.#reports.backgroundTasks;
     if (this.#reports.take(body, (toolName, input) => this.#refusalOf(toolName, input))) this.#changed();
     if (body.kind === 'init') {
       this.#services.tell({ kind: 'tools', tools: body.tools });
@@ -353,8 +354,8 @@ export class Conversation {
       this.outbox.answered(body.answered);
       this.#standing.setResult(body.result);
       if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
-    } else if (body.kind === 'background_tasks') {
-      // Claude Code is about to wake up and report that they ended.
+    } else if (body.kind === 'background_tasks' && body.count !== tasksBefore) {
+      // Claude Code is about to wake up and report that they ended. To a new hub it repeats the count.
       this.times.active();
     }
   }

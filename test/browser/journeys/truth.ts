@@ -65,7 +65,9 @@ export function truth(world: JourneyWorld): void {
     await page.getByLabel('Search').fill('touch asked');
     const decided = page.locator('.audit-row', { hasText: 'touch asked' });
     await expect.poll(() => page.locator('.audit-row').count()).toBe(1);
-    expect(await decided.locator('.audit-what').innerText()).toBe('Bash touch asked → allow by Clara');
+    expect(await decided.locator('.audit-what').innerText()).toBe(
+      'Bash touch asked, changed to: echo changed → allow by Clara',
+    );
     // The address has the filters: a reload keeps them.
     await page.reload();
     await decided.waitFor();
@@ -73,7 +75,26 @@ export function truth(world: JourneyWorld): void {
     await page.getByLabel('Decision').selectOption('deny');
     await page.getByText('Nothing recorded').waitFor();
     const audited = await hub.command('audit', '--person', 'clara', '--tool', 'Bash', '--json');
-    expect(JSON.parse(audited)).toMatchObject({ kind: 'decision', name: 'Clara', what: 'Bash', outcome: 'allow' });
+    const decision = {
+      kind: 'decision',
+      name: 'Clara',
+      what: 'Bash',
+      target: 'touch asked, changed to: echo changed',
+      outcome: 'allow',
+    };
+    expect(JSON.parse(audited)).toMatchObject(decision);
+    const found = await hub.command('audit', '--search', 'touch asked', '--decision', 'allow');
+    expect(found).toMatch(/Clara +decision +Bash touch asked, changed to: echo changed +allow/);
+    expect(await hub.command('audit', '--person', 'editor', '--kind', 'decision', '--json')).toBe('');
+    // The approver stopped it, not its owner.
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await page.getByRole('button', { name: 'Cancel session' }).click();
+    await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+    await waitForState(page, 'Cancelled');
+    await page.goto(`${hub.url}#/audit?session=${session.sessionId}&kind=end`);
+    expect(await page.locator('.audit-row', { hasText: 'cancelled' }).locator('.audit-what').innerText()).toBe(
+      'cancelled',
+    );
   });
 
   test('what is decided after the process was given back: a call runs once, as it was changed, or is said not to have run', async () => {
