@@ -158,9 +158,13 @@ export const EventBody = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('tool_refused'),
     toolUseId: z.string(),
-    /** A rule or a hook in the user's settings, or something else that Claude Code applies: its mode, a classifier. */
-    by: z.enum(['settings', 'policy']),
+    /**
+     * A rule of this server that Claude Code applies, a rule or a hook in the user's settings, or something else of
+     * Claude Code's: its mode, a classifier.
+     */
+    by: z.enum(['rule', 'disallowedTools', 'settings', 'policy']),
     message: z.string(),
+    rule: decidingRule.exactOptional(),
   }),
   z.object({ kind: z.literal('permission_request'), request: RequestRecord }),
   z.object({

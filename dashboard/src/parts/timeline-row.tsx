@@ -4,8 +4,10 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ApiSessionDetail, ImagesAnswer } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
+import { me } from '../api/sign-in.ts';
 import { answerState } from '../model/answers.ts';
 import { request } from '../model/inbox.ts';
+import { links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { duration, plural } from '../text/words.ts';
 import type { AgentResult } from '../../../src/schema/events.ts';
@@ -184,6 +186,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
       </Folding>
       {call.images && <Images sessionId={detail.sessionId} call={call.id} {...call.images} />}
       {call.request && <Decided asked={call.request} />}
+      {call.refused && !call.request && <Refused {...call.refused} />}
       {progress === 'lapsed' && <Lapsed call={call} detail={detail} />}
       {call.steps.length > 0 && (
         <button
@@ -272,7 +275,8 @@ function Lapsed({ call, detail }: { call: ToolCall; detail: ApiSessionDetail }) 
 const SOURCES: Readonly<Record<string, string>> = {
   human: 'by a person',
   caller: 'by the caller',
-  policy: 'by a rule',
+  rule: 'by a standing rule',
+  policy: 'by one of the operator’s rules',
   timeout: 'because nobody answered in time',
   cancel: 'because the turn was stopped',
   shutdown: 'because the hub stopped',
@@ -296,6 +300,7 @@ function Decided({ asked }: { asked: AskedRequest }) {
         outcome && (
           <>
             {outcome.decision === 'allow' ? 'Allowed' : 'Denied'} {SOURCES[outcome.source] ?? `by ${outcome.source}`}
+            {outcome.rule !== undefined && <RuleLink id={outcome.rule} />}
             {outcome.changed && ', with changes'}
             {outcome.message !== undefined && outcome.message !== '' && (
               <>
@@ -310,6 +315,41 @@ function Decided({ asked }: { asked: AskedRequest }) {
         )
       )}
     </p>
+  );
+}
+
+const REFUSERS: Readonly<Record<string, string>> = {
+  rule: 'Denied by a standing rule',
+  disallowedTools: 'Denied by the tools that are disallowed in this session',
+  settings: 'Denied by the settings of Claude Code',
+  policy: 'Denied by Claude Code',
+};
+
+/** Nobody was asked. */
+function Refused({ message, by, rule }: NonNullable<ToolCall['refused']>) {
+  return (
+    <p class="note quiet decided">
+      {REFUSERS[by] ?? 'Denied'}
+      {rule !== undefined && <RuleLink id={rule} />}:{' '}
+      <q>
+        <Visible text={message} />
+      </q>
+    </p>
+  );
+}
+
+function RuleLink({ id }: { id: string }) {
+  return (
+    <>
+      {' '}
+      {me.value?.may.readAll === true ? (
+        <a href={links.rules} class="mono">
+          {id}
+        </a>
+      ) : (
+        <span class="mono">{id}</span>
+      )}
+    </>
   );
 }
 

@@ -140,6 +140,15 @@ function progressIn({ items }: Timeline, session: 'working' | 'resting' = 'worki
 test.each<[what: string, events: EventBody[], expected: Progress[]]>([
   ['runs until it has a result', [calls('t', 'Bash')], ['running']],
   ['waits for an answer', [calls('t', 'Bash'), asks('r', 't')], ['waiting']],
+  [
+    'that Claude Code refused by itself is denied',
+    [
+      calls('t', 'Bash'),
+      { kind: 'tool_refused', toolUseId: 't', by: 'rule', message: 'No.', rule: { id: 'r_1', author: 'a' } },
+      returns('t', 'No.'),
+    ],
+    ['denied'],
+  ],
   ['does not run on after its turn', [calls('t', 'Bash'), ends], ['unfinished']],
   [
     'that was allowed and then cut off may have run',

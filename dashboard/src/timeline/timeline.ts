@@ -37,6 +37,8 @@ export interface ToolCall {
   /** The event with the images that it returned. */
   images?: { readonly event: number; readonly count: number };
   failed?: boolean;
+  /** Why Claude Code itself refused it. */
+  refused?: { readonly message: string; readonly by: string; readonly rule?: string };
   request?: AskedRequest;
   /** What a sub-agent did for this call. */
   readonly steps: Item[];
@@ -52,6 +54,8 @@ export interface AskedRequest {
     readonly changed: boolean;
     /** No process heard it. */
     readonly detached: boolean;
+    /** The standing rule that decided. */
+    readonly rule?: string;
     /** To a question, by its text. */
     readonly answers?: Fields;
   };
@@ -62,10 +66,10 @@ export type Progress =
 
 /** How far a call has got. Nothing runs in a session at rest, unless it left tasks in the background. */
 export function progressOf(
-  { request, endedAt, failed, cutOff, repeated }: ToolCall,
+  { request, endedAt, failed, refused, cutOff, repeated }: ToolCall,
   session: 'working' | 'resting',
 ): Progress {
-  if (request?.outcome?.decision === 'deny') return 'denied';
+  if (refused || request?.outcome?.decision === 'deny') return 'denied';
   if (endedAt !== undefined) return failed === true ? 'failed' : 'done';
   if (repeated === true) return 'repeated';
   const isOver = cutOff === true || session === 'resting';
@@ -118,6 +122,13 @@ export class Timeline {
         return this.#settled(key, at, body);
       case 'repeated':
         return this.#repeated(body);
+      case 'tool_refused': {
+        const call = this.#calls.get(body.toolUseId);
+        if (!call) break;
+        const { message, by, rule } = body;
+        call.refused = { message, by, ...(rule && { rule: rule.id }) };
+        return;
+      }
       case 'result':
         this.#unfinished = undefined;
         this.#turnOver();
@@ -266,11 +277,12 @@ export class Timeline {
   }
 
   #settled(key: string, at: number, body: Body<'permission_result'>): void {
-    const { decision, source, message, input, answers, detached = false } = body;
+    const { decision, source, message, input, answers, detached = false, rule } = body;
     const outcome = {
       ...{ decision, source, changed: input !== undefined, detached },
       ...(message !== undefined && { message }),
       ...(answers && { answers }),
+      ...(rule && { rule: rule.id }),
     };
     const request = this.#requests.get(body.requestId);
     const call = this.#calls.get(body.toolUseId);

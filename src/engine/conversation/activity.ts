@@ -65,6 +65,8 @@ export class Activity {
   #note: string | undefined;
   /** Whether any are worth looking for. */
   #hasProblems = false;
+  /** Calls that a standing rule refused, unasked, since they were last taken. */
+  #ruledOut: ToolUse[] = [];
   #lastToolUseId: string | undefined;
 
   /** Time of day. */
@@ -184,14 +186,23 @@ export class Activity {
   }
 
   /** Claude Code does not distinguish the session's own rules and standing rules from those in settings. */
-  toolRefused(id: string, by: DeniedBy, message: string): void {
+  toolRefused(id: string, by: DeniedBy, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toRead.get(id);
     if (use?.refusal) this.#refused(use, use.refusal, message);
-    else this.#denied(id, by, message);
+    else this.#denied(id, by, message, rule);
   }
 
-  #refused({ id }: ToolUse, refusal: Refusal, message: string): void {
-    this.#denied(id, refusal.by, message, refusal.by === 'rule' ? refusal.rule : undefined);
+  #refused(use: ToolUse, refusal: Refusal, message: string): void {
+    if (use.status === 'denied') return;
+    const rule = refusal.by === 'rule' ? refusal.rule : undefined;
+    this.#denied(use.id, refusal.by, message, rule);
+    if (rule) this.#ruledOut.push({ ...use, rule });
+  }
+
+  takeRuledOut(): readonly ToolUse[] {
+    const taken = this.#ruledOut;
+    if (taken.length > 0) this.#ruledOut = [];
+    return taken;
   }
 
   /** Also for a call whose error arrived first: then it never ran. */

@@ -134,7 +134,7 @@ export class AgentReports {
         this.totals.add(body.result, this.#clock.wallTime());
         return false;
       case 'tool_refused':
-        this.activity.toolRefused(body.toolUseId, body.by, body.message);
+        this.activity.toolRefused(body.toolUseId, body.by, body.message, body.rule);
         return false;
       case 'background_tasks':
         this.#backgroundTasks = body.count;

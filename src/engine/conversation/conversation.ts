@@ -260,7 +260,7 @@ export class Conversation {
       this.#react(signal);
       becameIdle ||= signal.kind === 'state' && signal.state === 'idle';
     }
-    if (event) this.#append(event.body, event.original);
+    if (event) this.#append(this.#withDenier(event.body), event.original);
     if (becameIdle) this.#becameIdle();
   }
 
@@ -347,6 +347,7 @@ export class Conversation {
     this.#services.rules?.heard(body);
     const tasksBefore = this.#reports.backgroundTasks;
     if (this.#reports.take(body, (toolName, input) => this.#refusalOf(toolName, input))) this.#changed();
+    for (const use of this.activity.takeRuledOut()) this.#services.tell({ kind: 'ruled_out', use });
     if (body.kind === 'init') {
       this.#services.tell({ kind: 'tools', tools: body.tools });
       this.#apply('started');
@@ -358,6 +359,14 @@ export class Conversation {
       // Claude Code is about to wake up and report that they ended. To a new hub it repeats the count.
       this.times.active();
     }
+  }
+
+  /** Claude Code does not know whose rules it applies. */
+  #withDenier(body: EventBody): EventBody {
+    if (body.kind !== 'tool_refused') return body;
+    const { deniedBy, rule } = this.activity.findToolUse(body.toolUseId) ?? {};
+    if (deniedBy === 'rule') return { ...body, by: deniedBy, ...(rule && { rule }) };
+    return deniedBy === 'disallowedTools' ? { ...body, by: deniedBy } : body;
   }
 
   #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {
