@@ -243,7 +243,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   audit: {
     usage: ['[--session <id>] [--last <n>] [--json]'],
     flags: AUDIT_FLAGS,
-    settings: ['auditLog'],
+    settings: ['auditLog', 'store', 'stateDir'],
     examples: ['claude-code-mcp audit --last 20'],
   },
   token: {

@@ -77,12 +77,9 @@ async function dispatch(source: CommandSource): Promise<number> {
       );
     }
     case 'audit': {
-      const { runAudit } = await import('./audit/run-audit.ts');
-      return runAudit(rest, {
-        path: loadSettings(source).auditLog,
-        write: (text) => process.stdout.write(text),
-        writeError: (text) => process.stderr.write(text),
-      });
+      const settings = loadSettings(source, {}, 'hub');
+      const { runAuditHere } = await import('./audit/run-audit.ts');
+      return runAuditHere(rest, settings);
     }
     case 'token': {
       const settings = loadSettings(source, {}, 'hub');

@@ -30,6 +30,9 @@ it('a request can be answered after the hub was killed with its keeper, and anot
   const done = await h.ok('claude_code_check', answer);
   expect(done).toMatchObject({ status: 'idle', result: { result: 'made it' } });
   expect(made('one')).toBe(true);
+  // The call that was cut off did not run, and its repetition did.
+  expect(done.result.work).toMatchObject({ commandsRun: 1, lastCommand: { exitCode: 0 } });
+  expect(done.result.work).not.toHaveProperty('problems');
 
   await h.ok('claude_code_reply', { sessionId, prompt: 'make two' });
   const { requestId: second } = await h.waitForRequest(sessionId);

@@ -124,6 +124,23 @@ test('a rule that denies or asks also holds in a process that runs already', asy
     { what: 'it is denied' },
   );
   expect(denied).toMatchObject({ by: 'rule', rule: { id: json.rule.id } });
+  // Claude Code refused it unasked: that counts and is audited as well.
+  const audited = await eventually(
+    async () => (await call('viewer', 'GET', '/audit?decision=deny&search=ls%20docs&limit=1')).json.entries[0],
+    { what: 'the denial is audited' },
+  );
+  const { id, createdBy: author } = json.rule;
+  expect(audited).toMatchObject({
+    who: 'rule',
+    what: 'Bash',
+    target: 'ls docs',
+    details: { by: 'rule', rule: id, author },
+  });
+  await eventually(
+    async () =>
+      (await call('viewer', 'GET', '/rules')).json.rules.some((rule: Json) => rule.id === id && rule.uses > 0),
+    { what: 'its use is counted' },
+  );
   await call('approver', 'PATCH', `/rules/${json.rule.id}`, { decision: 'ask' });
   const asking = await eventually(
     async () => {

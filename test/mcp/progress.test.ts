@@ -49,6 +49,7 @@ async function workingSession(): Promise<WorkingSession> {
       onRequest: () => undefined,
       isAskingPerson: () => false,
       onSettled: () => undefined,
+      onRuledOut: () => undefined,
       onRest: () => undefined,
       onTools: () => undefined,
       debug: () => undefined,

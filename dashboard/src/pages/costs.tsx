@@ -34,6 +34,9 @@ export function CostsPage() {
           </p>
         )}
       </div>
+      <p class="quiet">
+        Of the sessions that the hub still has, each up to the end of its last turn; days by the clock of the hub.
+      </p>
       {state.state === 'loading' ? (
         <Loading what="Adding up…" />
       ) : state.state === 'failed' ? (

@@ -27,6 +27,10 @@ export function eventLines({ data }: ApiEvent, paint: Paint): string[] {
         ? [`  ${paint.green('✓')} allowed by ${visibleLine(data.source)}${changed}`]
         : [`  ${paint.red('✗')} denied by ${visibleLine(data.source)}${words}`];
     }
+    case 'repeated':
+      return data.input === undefined
+        ? []
+        : [`  ${paint.green('✓')} runs as ${summarizeTool(data.toolName, data.input, LINE_CHARS)}`];
     case 'result':
       return resultLines(data.result, paint);
     case 'error':

@@ -25,6 +25,7 @@ test('the activity line shows a pending request as waiting, and a cost only once
   expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), now: npm run lint (input changed)');
   activity.toolEnded('a', ended(true, 'bad'));
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
+  expect(activity.line(0.001, false)).toBe('1 tool (1 Bash), 1 failed, <$0.01');
 });
 
 test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {
@@ -127,4 +128,28 @@ test('a packed activity reads the same and can be extended', () => {
   }
   expect(packed.problems).toMatchObject([{ what: 'bad' }, { what: 'open' }]);
   expect(viewOf(packed)).toEqual(viewOf(plain));
+});
+
+test('a call that was allowed while no process could hear it did not run; the one made again did, as it was changed', () => {
+  const activity = startedActivity();
+  const allow = { decision: { behavior: 'allow' }, source: 'human', detached: true } as const;
+  const asked = openRequest('Bash', { command: 'touch asked' }, { toolUseId: 'asked' });
+  const question = openRequest('AskUserQuestion', { questions: [] }, { toolUseId: 'question' });
+  activity.requestOpened(asked);
+  activity.requestOpened(question);
+  activity.requestSettled(asked, allow, { ran: { command: 'touch changed' } });
+  activity.requestSettled(question, allow, { answers: { 'Which?': 'this' } });
+  activity.repeated(
+    { toolUseId: 'again', toolName: 'Bash', input: { command: 'touch asked' } },
+    { command: 'touch changed' },
+  );
+  activity.toolEnded('again', ended(false));
+  activity.endAll();
+  expect(activity.line(undefined, false)).toBe('2 tools (1 AskUserQuestion, 1 Bash)');
+  expect(activity.problems).toEqual([]);
+  expect(activity.log.ofTurn).toMatchObject([{ input: { command: 'touch changed' }, failed: false }]);
+  expect(activity.latestToolUses).toMatchObject([
+    { id: 'question', status: 'completed', answer: 'this' },
+    { id: 'again', status: 'completed', inputChanged: true },
+  ]);
 });

@@ -230,6 +230,10 @@ export class SessionHost {
         trail.settled(session, request, outcome);
         if (outcome.rule) services.standingRules?.used(outcome.rule.id);
       },
+      onRuledOut: (session, use) => {
+        trail.ruledOut(session, use);
+        if (use.rule) services.standingRules?.used(use.rule.id);
+      },
       ...this.#workServices(),
       onRest: (session, turn) => trail.rested(session, turn),
       keepsRequests: archive !== undefined,

@@ -6,6 +6,7 @@ import type { Gate } from '../gate.ts';
 import type { Grant, GrantEnd } from '../requests/grants.ts';
 import type { OpenRequest, Outcome, Source } from '../requests/requests.ts';
 import type { AuditRecord, AuditTrail } from '../ports.ts';
+import type { ToolUse } from '../conversation/activity.ts';
 import type { Session } from './session.ts';
 import type { RestedTurn, SessionOrigin } from './session-types.ts';
 import { ranInstead } from '../requests/shown-request.ts';
@@ -60,6 +61,12 @@ export class SessionTrail {
     };
     const decider = by === undefined ? {} : { principal: by, ...(byName !== undefined && { name: byName }) };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior, decider);
+  }
+
+  /** Claude Code refused a call that it did not ask about, by a standing rule. */
+  ruledOut(session: Session, { id, toolName, rule }: ToolUse): void {
+    const details = { call: id, by: 'rule', ...(rule && { rule: rule.id, author: rule.author }) };
+    this.#record(session, 'decision', 'rule', toolName, details, 'deny');
   }
 
   /** What became of an action that a person had allowed. */

@@ -540,6 +540,8 @@ export class Session implements AskingSession {
       case 'settled':
         this.notices.tell(event);
         return this.services.onSettled(this, event.request, event.outcome);
+      case 'ruled_out':
+        return this.services.onRuledOut(this, event.use);
       case 'began':
         return this.work.turnBegins();
       case 'decided':
