@@ -67,14 +67,8 @@ export function Shortcuts() {
         field.focus();
       }
     };
-    // The next one, once this one is on its way.
-    const onAnswered = () => moveFocus(1);
     addEventListener('keydown', onKey);
-    addEventListener('answered', onAnswered);
-    return () => {
-      removeEventListener('keydown', onKey);
-      removeEventListener('answered', onAnswered);
-    };
+    return () => removeEventListener('keydown', onKey);
   }, []);
   if (paletteShown.value) return <Palette />;
   if (!keysShown.value) return null;

@@ -82,9 +82,13 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
           <UnifiedDiff
             text={state.diff.diff}
             startOpen={state.diff.filesChanged <= 10}
-            onComment={
+            comments={
               detail.may.includes('message') && state.of === 'open'
-                ? (comment) => (comments.value = [...comments.value, comment])
+                ? {
+                    all: comments.value,
+                    add: (comment) => (comments.value = [...comments.value, comment]),
+                    remove: (comment) => (comments.value = comments.value.filter((one) => one !== comment)),
+                  }
                 : undefined
             }
           />

@@ -51,19 +51,29 @@ export function forms(): void {
       .toEqual({
         title: 'Prices in cents',
       });
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toBe('Rename');
   });
 
   test('comments on lines of a diff become one message, and code has colours', async () => {
     const { page, hub } = await show(undefined, {}, `${AT_REST}/work`);
     await page.locator('.token-keyword').first().waitFor();
-    await page.getByRole('button', { name: 'Comment on line 3' }).first().click();
-    await page.getByLabel('Comment on src/price.ts:3').fill('Round half to even');
-    await page.getByRole('button', { name: 'Add comment' }).click();
+    const onLine = (line: number) => page.getByRole('button', { name: `Comment on line ${line}` }).first();
+    await onLine(3).focus();
+    for (const words of ['Not so', 'Round half to even']) {
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Comment on src/price.ts:3').waitFor();
+      await page.keyboard.type(words);
+      await page.keyboard.press('Control+Enter');
+      // It stands below its line, from where one goes on.
+      await page.locator('.line.added:has-text("Math.round") + .comment').waitFor();
+      await expect.poll(() => onLine(3).evaluate((line) => line.matches(':focus'))).toBe(true);
+    }
+    await page.locator('.comment', { hasText: 'Not so' }).getByRole('button', { name: 'Remove comment' }).click();
     await page.getByText('1 comment', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send to Claude' }).click();
     await expect
       .poll(() => (hub.calls.find(({ path }) => path.endsWith('/messages'))?.body as { prompt?: string })?.prompt)
-      .toContain('- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
+      .toBe('Comments on your changes:\n- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
   });
 
   test('code in a text has colours and its language, and everything can be copied as it is', async () => {
