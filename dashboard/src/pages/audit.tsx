@@ -152,6 +152,7 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
   const more = Object.entries(details ?? {});
   // Claude asks; whose session it is says the link. What a principal did or decided is said with its name.
   const isTheirs = kind === 'decision' ? ['human', 'caller'].includes(who) : who !== 'claude' && who !== 'server';
+  const saysWho = !isTheirs || kind === 'decision';
   return (
     <div class="audit-row">
       <span class="quiet">
@@ -186,10 +187,10 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
         )}
       </span>
       <span class="quiet">
-        {isTheirs && kind !== 'decision' ? '' : who}
+        {saysWho && who}
         {session !== undefined && (
           <>
-            {' · '}
+            {saysWho && ' · '}
             <a href={links.session(session)} class="mono">
               {shortId(session)}
             </a>

@@ -166,11 +166,10 @@ export function NewSessionPage() {
           <span>Permission mode</span>
           <select value={mode} onChange={({ currentTarget }) => set({ mode: currentTarget.value as PermissionMode })}>
             {(me.value?.starts?.modes ?? PERMISSION_MODES).map((name) => (
-              <option value={name}>
-                {name}: {modeWords(name)}
-              </option>
+              <option value={name}>{name}</option>
             ))}
           </select>
+          <span>{modeWords(mode)}</span>
         </label>
         <details class="more">
           <summary>More options</summary>

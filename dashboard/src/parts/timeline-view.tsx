@@ -161,7 +161,7 @@ function Tools({ shown, rows, reveal, toStart }: ToolsProps) {
         <span class="visually-hidden">Search in this session</span>
         <input
           type="search"
-          placeholder="Search in this session"
+          placeholder="Search"
           value={words.value}
           onInput={({ currentTarget }) => {
             words.value = currentTarget.value;
