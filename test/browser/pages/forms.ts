@@ -18,14 +18,17 @@ export function forms(): void {
     expect(modes.map((mode) => mode.split(':')[0])).toEqual(['default', 'acceptEdits', 'plan']);
     await page.getByLabel('Prompt').fill('Write the docs');
     await page.getByLabel('Directory', { exact: true }).fill('~/docs');
-    let release = (): void => undefined;
-    hub.overrides.set('POST sessions', () => {
-      release();
-      return { status: 400, json: { error: { code: 'INVALID_ARGUMENT', message: 'No such directory.' } } };
+    let answer = (): void => undefined;
+    const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/api/v1/sessions', async (route) => {
+      await isAnswered;
+      await route.continue();
     });
-    const arrived = new Promise<void>((resolve) => (release = resolve));
+    const error = { code: 'INVALID_ARGUMENT', message: 'No such directory.' };
+    hub.overrides.set('POST sessions', () => ({ status: 400, json: { error } }));
     await page.getByRole('button', { name: 'Start session' }).click();
-    await arrived;
+    await page.getByText('Starting Claude Code…').waitFor();
+    answer();
     await page.getByText('No such directory.').waitFor();
     const started = hub.calls.find(({ method, path }) => method === 'POST' && path === 'sessions');
     expect(started?.body).toMatchObject({ prompt: 'Write the docs', cwd: '~/docs' });
