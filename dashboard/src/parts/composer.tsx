@@ -177,7 +177,7 @@ function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionVi
     state.value = { busy: true, problem: '' };
     try {
       const { done } = await act();
-      state.value = { busy: false, problem: done ? '' : 'Too late: Claude has already taken the message up.' };
+      state.value = { busy: false, problem: done ? '' : 'Too late: Claude has already started on this message.' };
       if (done) leave();
     } catch (error) {
       state.value = { busy: false, problem: wordsOf(error) };
@@ -223,7 +223,7 @@ function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionVi
                       Save
                     </button>
                     <button type="button" class="button small" onClick={leave}>
-                      Leave it as it was
+                      Leave unchanged
                     </button>
                   </div>
                 </>

@@ -36,3 +36,23 @@ export function Dialog({ title, onClose, children }: Props) {
     </dialog>
   );
 }
+
+interface ButtonsProps {
+  /** The way out, for somebody who has read the question. */
+  leave?: string;
+  /** It asks before something that cannot be undone: the focus begins on the way out. */
+  isQuestion?: boolean;
+  children?: ComponentChildren;
+}
+
+/** What can be done in a dialog, and the way out of it. */
+export function DialogButtons({ leave = 'Close', isQuestion = false, children }: ButtonsProps) {
+  return (
+    <form method="dialog" class="buttons">
+      {children}
+      <button type="submit" class="button" autoFocus={isQuestion}>
+        {leave}
+      </button>
+    </form>
+  );
+}

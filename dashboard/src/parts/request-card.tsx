@@ -189,7 +189,7 @@ function Changes({ stale: { changes } }: { stale: NonNullable<ApiRequest['stale'
   return (
     <div class="changes">
       <p>
-        <strong>It may no longer mean what it meant:</strong>
+        <strong>This may no longer mean what it did:</strong>
       </p>
       <ul>
         {changes.map(({ what, text }) => (

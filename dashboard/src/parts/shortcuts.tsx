@@ -3,7 +3,7 @@ import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
 import { keysShown, setShortcuts, shortcutsOn } from '../model/settings.ts';
 import { moveFocus } from '../model/stops.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Palette, paletteShown } from './palette.tsx';
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -94,11 +94,7 @@ export function Shortcuts() {
           Single keys <span class="quiet">Turn them off if they get in your way</span>
         </span>
       </label>
-      <form method="dialog" class="buttons">
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      <DialogButtons />
     </Dialog>
   );
 }
