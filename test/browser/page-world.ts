@@ -43,5 +43,8 @@ export const SESSION_ID = '11111111-1111-4111-8111-111111111111';
 export const SESSION = `#/sessions/${SESSION_ID}`;
 export const AT_REST = '#/sessions/22222222-2222-4222-8222-222222222222';
 export const card = (page: Page, id: string) => page.locator(`[data-request="${id}"]`);
+/** The request whose card has the focus; otherwise what kind of element has it. */
+export const focused = (page: Page) =>
+  page.evaluate<string>('document.activeElement.dataset.request ?? document.activeElement.tagName.toLowerCase()');
 export const button = (page: Page, id: string, name: string) =>
   card(page, id).getByRole('button', { name, exact: true });

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { overflows, seriousFindings } from './axe.ts';
 import { DESKTOP, PHONE } from './browser.ts';
-import { says } from './fixture-data.ts';
+import { event, request, says } from './fixture-data.ts';
 import { BUILT } from './fixture-hub.ts';
 import { AT_REST, SESSION, SESSION_ID, show, usePages } from './page-world.ts';
 import { answers } from './pages/answers.ts';
@@ -14,6 +14,7 @@ import { lists } from './pages/lists.ts';
 import { rules } from './pages/rules.ts';
 import { timeline } from './pages/timeline.ts';
 import { unseen } from './pages/unseen.ts';
+import { touchFindings } from './touch.ts';
 
 /** The dashboard over a fixture hub. Tests with the real hub are in journeys.test.ts. */
 
@@ -59,6 +60,36 @@ describe('every page', () => {
     expect(errors).toEqual([]);
     expect([...hosts]).toEqual([new URL(hub.url).host]);
   }, 120_000);
+
+  test('can be used with a finger: nothing is small, off the edge, or scrolls inside what scrolls', async () => {
+    const { page, hub } = await show(
+      ({ requests, events }) => {
+        // Taller than any box that scrolls would be.
+        const long = Array.from({ length: 59 }, (_, index) => `line ${index}`).join('\n');
+        requests.unshift(request('req-long', SESSION_ID, { input: { command: long } }));
+        events[SESSION_ID]![0] = event(1, 'progress', { kind: 'prompt', messageId: 'long', text: long });
+        for (const one of requests) one.said = 'Like this:\n\n```ts\nconst one = 1;\n```';
+      },
+      { viewport: PHONE, touch: true },
+    );
+    for (const [fragment, ready] of PAGES) {
+      await page.goto(hub.url + fragment);
+      await page
+        .locator(fragment === SESSION ? '.timeline' : ready)
+        .first()
+        .waitFor({ state: 'attached' });
+      expect(await touchFindings(page), fragment).toEqual([]);
+    }
+    await page.goto(`${hub.url}${SESSION}`);
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.locator('.row.prompt').waitFor();
+    expect(await touchFindings(page)).toEqual([]);
+    // The button to copy stays where there is no pointer: it must not lie on what it copies.
+    await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 1300 })`);
+    await page.locator('.row.text .copy').first().waitFor();
+    const positions = `[...document.querySelectorAll('.copy')].map((one) => getComputedStyle(one).position)`;
+    expect(new Set(await page.evaluate<string[]>(positions))).toEqual(new Set(['static']));
+  });
 
   test('the first view takes at most 90 kB compressed, and everything the dashboard can load 120 kB', async () => {
     // Earlier builds may have left files behind, so only files that the page refers to are counted.

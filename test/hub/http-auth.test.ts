@@ -6,6 +6,7 @@ import { ROLES } from '../../src/schema/enums.ts';
 import { FailedAttempts } from '../../src/hub/auth/attempts.ts';
 import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';
+import type { SignInBody } from '../../src/schema/api.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
 import { request, sendRaw } from './raw-http.ts';
@@ -74,6 +75,22 @@ test('the link from hub open signs in once, as the person at this machine', asyn
   expect((await fetch(`${hub.url}/mcp`, { method: 'POST', headers })).status).toBe(401);
   now += 12 * 3_600_000;
   expect(await statusOf(hub, ROUTES[0]!, headers)).toBe(401);
+});
+
+test('a sign-in lasts 30 days where the person says so, but never longer than its token', async () => {
+  let now = 5_000_000;
+  const DAY = 24 * 3_600_000;
+  const hub = await openHttpHub({ now: () => now, routes: ROUTES });
+  const long = await signIn(hub, { code: hub.codes.issue(), stay: true });
+  expect(long.cookie).toContain('Max-Age=2592000;');
+  const token = await hub.token('viewer', { expiresAt: now + 7 * DAY });
+  const week = await signIn(hub, { token, stay: true });
+  now += 7 * DAY;
+  expect(await statusOf(hub, ROUTES[0]!, week.headers)).toBe(401);
+  now += 23 * DAY - 1;
+  expect(await statusOf(hub, ROUTES[0]!, long.headers)).toBe(200);
+  now += 1;
+  expect(await statusOf(hub, ROUTES[0]!, long.headers)).toBe(401);
 });
 
 test('a cookie of the same name that another page has set does not lock anybody out', async () => {
@@ -282,7 +299,7 @@ interface SignedIn {
   headers: { cookie: string; 'x-claude-code-key': string };
 }
 
-async function signIn(hub: HttpHub, body: { code: string } | { token: string }): Promise<SignedIn> {
+async function signIn(hub: HttpHub, body: SignInBody): Promise<SignedIn> {
   const response = await fetch(`${hub.url}/api/v1/sign-in`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -36,7 +36,10 @@ export const sessions = computed(() =>
 );
 export const hasMore = computed(() => next.value !== undefined);
 
-const recent = computed(() => [...known.value.values()].sort((a, b) => (a.lastActiveAt < b.lastActiveAt ? 1 : -1)));
+/** All that this page knows of, whatever the list is filtered by, latest first. */
+export const recent = computed(() =>
+  [...known.value.values()].sort((a, b) => (a.lastActiveAt < b.lastActiveAt ? 1 : -1)),
+);
 
 /** Directories that sessions worked in, latest first, as suggestions for new ones. A worktree belongs to its project. */
 export const directories = computed(() =>

@@ -3,6 +3,7 @@
  * only what is near the screen exists as elements.
  */
 export interface Stops {
+  has(key: string): boolean;
   /** The key of the next item after another, or the first; undefined at the end. */
   next(from: string | undefined, step: 1 | -1): string | undefined;
   focus(key: string): void;
@@ -15,11 +16,15 @@ export function registerStops(stops: Stops): () => void {
   return () => void registered.splice(registered.indexOf(stops), 1);
 }
 
-/** From the item that has the focus, in its own list. */
-export function moveFocus(step: 1 | -1): void {
+/** From the item that has the focus, in its own list. Returns whether there was somewhere to go. */
+export function moveFocus(step: 1 | -1): boolean {
   const from = document.activeElement?.closest<HTMLElement>('[data-key]')?.dataset['key'];
-  const lists = registered.toReversed();
-  const list = lists.find((one) => from !== undefined && one.next(from, step) !== undefined) ?? lists[0];
-  const key = list?.next(from, step);
-  if (key !== undefined) list?.focus(key);
+  const own = from === undefined ? undefined : registered.find((list) => list.has(from));
+  for (const list of own ? [own] : registered.toReversed()) {
+    const key = list.next(own && from, step);
+    if (key === undefined) continue;
+    list.focus(key);
+    return true;
+  }
+  return false;
 }

@@ -7,7 +7,7 @@ import { draft as kept, forgetDraft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
 import { directories, listState, loadModels, loadSessions } from '../model/sessions.ts';
 import { Models } from '../parts/composer.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Dialog, DialogButtons } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Path, Visible } from '../parts/plain-text.tsx';
 import { projectOf } from '../text/words.ts';
@@ -55,7 +55,7 @@ export function NewSessionPage() {
   if (me.value?.may.start === false) {
     return (
       <main class="page" id="content" tabIndex={-1}>
-        <Empty title="Your role may not start sessions" />
+        <Empty title="Your role cannot start sessions" />
       </main>
     );
   }
@@ -166,11 +166,10 @@ export function NewSessionPage() {
           <span>Permission mode</span>
           <select value={mode} onChange={({ currentTarget }) => set({ mode: currentTarget.value as PermissionMode })}>
             {(me.value?.starts?.modes ?? PERMISSION_MODES).map((name) => (
-              <option value={name}>
-                {name}: {modeWords(name)}
-              </option>
+              <option value={name}>{name}</option>
             ))}
           </select>
+          <span>{modeWords(mode)}</span>
         </label>
         <details class="more">
           <summary>More options</summary>
@@ -301,14 +300,11 @@ function Browser({ from, onChoose, onClose }: BrowserProps) {
           </li>
         ))}
       </ul>
-      <form method="dialog" class="buttons">
+      <DialogButtons>
         <button type="button" class="button primary" onClick={() => onChoose(path)}>
           Use this directory
         </button>
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      </DialogButtons>
     </Dialog>
   );
 }

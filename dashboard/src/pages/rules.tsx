@@ -1,32 +1,19 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { ApiRule, PacksAnswer, RuleBody } from '../../../src/schema/api-rules.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
-import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { useLoaded, WhenLoaded } from '../parts/loaded.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { Replay, RuleEditor } from '../parts/rule-editor.tsx';
 import { Deadline, Time } from '../parts/time.tsx';
-
-type Loaded =
-  | { readonly state: 'loading' }
-  | { readonly state: 'loaded'; readonly rules: readonly ApiRule[]; readonly packs: PacksAnswer['packs'] }
-  | { readonly state: 'failed'; readonly why: string };
 
 type Editing = { readonly rule: RuleBody; readonly id?: string };
 
 /** Decisions that people have made in advance. */
 export function RulesPage() {
-  const loaded = useSignal<Loaded>({ state: 'loading' });
+  const { loaded, load } = useLoaded(() => Promise.all([api.rules(), api.rulePacks()]));
   const editing = useSignal<Editing | undefined>(undefined);
-  const load = () => {
-    Promise.all([api.rules(), api.rulePacks()]).then(
-      ([{ rules }, { packs }]) => (loaded.value = { state: 'loaded', rules, packs }),
-      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
-    );
-  };
-  useEffect(load, []);
-  const state = loaded.value;
   const mayMake = me.value?.may.answer === 'all';
   return (
     <main class="page tokens" id="content" tabIndex={-1}>
@@ -42,16 +29,14 @@ export function RulesPage() {
           </button>
         )}
       </div>
-      {state.state === 'loading' ? (
-        <Loading what="Loading rules…" />
-      ) : state.state === 'failed' ? (
-        <Failed what="The rules could not be loaded" why={state.why} onRetry={load} />
-      ) : (
-        <>
-          <RuleList rules={state.rules} onChanged={load} onEdit={(rule) => (editing.value = rule)} />
-          <Packs packs={state.packs} mayMake={mayMake} onMade={load} />
-        </>
-      )}
+      <WhenLoaded loaded={loaded} what="rules" load={load}>
+        {([{ rules }, { packs }]) => (
+          <>
+            <RuleList rules={rules} onChanged={load} onEdit={(rule) => (editing.value = rule)} />
+            <Packs packs={packs} mayMake={mayMake} onMade={load} />
+          </>
+        )}
+      </WhenLoaded>
       {editing.value && (
         <RuleEditor
           title={editing.value.id === undefined ? 'New rule' : 'Change rule'}
@@ -84,7 +69,7 @@ function RuleList({ rules, onChanged, onEdit }: ListProps) {
   if (rules.length === 0)
     return (
       <Empty title="No rules yet">
-        <p>Make one beside Allow, where the same thing is asked again and again.</p>
+        <p>When the same thing is asked again and again, create one from the request itself, beside Allow.</p>
       </Empty>
     );
   return (
@@ -223,7 +208,7 @@ function Packs({ packs, mayMake, onMade }: { packs: PacksAnswer['packs']; mayMak
                     />
                   </label>
                   <button type="button" class="button" onClick={() => void make(rules)}>
-                    Make these rules
+                    Create these rules
                   </button>
                   <span class="answer-state problem" aria-live="polite">
                     {problem.value}

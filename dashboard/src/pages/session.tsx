@@ -9,7 +9,7 @@ import { links, SESSION_TABS, type SessionTab } from '../model/router.ts';
 import { markSeen } from '../model/seen.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { Composer } from '../parts/composer.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Dialog, DialogButtons } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { CancelIcon, ChevronIcon, PauseIcon } from '../parts/icons.tsx';
 import { Project, Visible } from '../parts/plain-text.tsx';
@@ -191,14 +191,11 @@ function Stops({ detail }: { detail: ApiSessionDetail }) {
               Claude Code and everything it started is stopped, open requests are denied, and the session takes no more
               messages. To stop only the current turn, interrupt it instead.
             </p>
-            <form method="dialog" class="buttons">
+            <DialogButtons leave="Keep it" isQuestion>
               <button type="submit" class="button danger" onClick={() => run(() => api.cancel(sessionId))}>
                 Yes, cancel it
               </button>
-              <button type="submit" class="button" autoFocus>
-                Keep it
-              </button>
-            </form>
+            </DialogButtons>
           </Dialog>
         )}
       </div>

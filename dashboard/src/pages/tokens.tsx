@@ -1,10 +1,11 @@
 import { useSignal, type Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import type { Role } from '../../../src/schema/enums.ts';
 import type { ApiToken, CreatedToken } from '../../../src/schema/api-admin.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
-import { Dialog } from '../parts/dialog.tsx';
-import { Empty, Failed, Loading } from '../parts/empty.tsx';
+import { Dialog, DialogButtons } from '../parts/dialog.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { useLoaded, WhenLoaded } from '../parts/loaded.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { PhoneDialog } from '../parts/rich.tsx';
 import { Deadline, Time } from '../parts/time.tsx';
@@ -24,22 +25,9 @@ const LIFETIMES = {
   never: 'never expires',
 } as const;
 
-type Loaded =
-  | { readonly state: 'loading' }
-  | { readonly state: 'loaded'; readonly tokens: readonly ApiToken[] }
-  | { readonly state: 'failed'; readonly why: string };
-
 export function TokensPage() {
-  const loaded = useSignal<Loaded>({ state: 'loading' });
-  const load = () => {
-    api.tokens().then(
-      ({ tokens }) => (loaded.value = { state: 'loaded', tokens }),
-      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
-    );
-  };
-  useEffect(load, []);
+  const { loaded, load } = useLoaded(() => api.tokens());
   const phone = useSignal(false);
-  const state = loaded.value;
   return (
     <main class="page tokens" id="content" tabIndex={-1}>
       <div class="page-header">
@@ -50,26 +38,24 @@ export function TokensPage() {
       </div>
       {phone.value && <PhoneDialog onClose={() => ((phone.value = false), load())} />}
       <NewToken onCreated={load} />
-      {state.state === 'loading' ? (
-        <Loading what="Loading tokens…" />
-      ) : state.state === 'failed' ? (
-        <Failed what="The tokens could not be loaded" why={state.why} onRetry={load} />
-      ) : (
-        <>
-          <TokenList
-            title="Tokens"
-            none="No tokens yet"
-            tokens={state.tokens.filter(({ kind }) => kind === 'token')}
-            onRevoked={load}
-          />
-          <TokenList
-            title="Sign-ins"
-            none="No sign-ins"
-            tokens={state.tokens.filter(({ kind }) => kind === 'sign-in')}
-            onRevoked={load}
-          />
-        </>
-      )}
+      <WhenLoaded loaded={loaded} what="tokens" load={load}>
+        {({ tokens }) => (
+          <>
+            <TokenList
+              title="Tokens"
+              none="No tokens yet"
+              tokens={tokens.filter(({ kind }) => kind === 'token')}
+              onRevoked={load}
+            />
+            <TokenList
+              title="Sign-ins"
+              none="No sign-ins"
+              tokens={tokens.filter(({ kind }) => kind === 'sign-in')}
+              onRevoked={load}
+            />
+          </>
+        )}
+      </WhenLoaded>
     </main>
   );
 }
@@ -155,14 +141,11 @@ function TokenList({ title, none, tokens, onRevoked }: ListProps) {
       {asked.value && (
         <Dialog title={`Revoke “${asked.value.name}”?`} onClose={() => (asked.value = undefined)}>
           <p>Anything that uses it is refused from now on. Sessions that it started are kept.</p>
-          <form method="dialog" class="buttons">
+          <DialogButtons leave="Keep it" isQuestion>
             <button type="submit" class="button danger" onClick={() => asked.value && revoke(asked.value)}>
               Yes, revoke it
             </button>
-            <button type="submit" class="button" autoFocus>
-              Keep it
-            </button>
-          </form>
+          </DialogButtons>
         </Dialog>
       )}
     </section>
@@ -273,7 +256,7 @@ function Created({ token, onClose }: { token: CreatedToken; onClose: () => void 
       <pre class="code secret" tabIndex={0} role="group" aria-label="Token">
         {token.token}
       </pre>
-      <form method="dialog" class="buttons">
+      <DialogButtons>
         <button
           type="button"
           class="button primary"
@@ -281,10 +264,7 @@ function Created({ token, onClose }: { token: CreatedToken; onClose: () => void 
         >
           {copied.value ? 'Copied' : 'Copy'}
         </button>
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      </DialogButtons>
     </Dialog>
   );
 }

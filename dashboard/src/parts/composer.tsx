@@ -10,6 +10,7 @@ import type { SessionView } from '../model/session-view.ts';
 import { loadModels, models } from '../model/sessions.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
 import { oneLine } from '../text/words.ts';
+import { focusIt, focusMain } from './focus.ts';
 import { Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
 
@@ -167,13 +168,17 @@ type QueuedMessage = ApiSessionDetail['queued'][number];
 function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionView; detail: ApiSessionDetail }) {
   const editing = useSignal<{ readonly id: string; readonly words: string } | undefined>(undefined);
   const state = useSignal<{ readonly busy: boolean; readonly problem: string }>({ busy: false, problem: '' });
+  const leave = () => {
+    editing.value = undefined;
+    focusMain();
+  };
   const run = async (act: () => Promise<StopAnswer>) => {
     if (state.value.busy) return;
     state.value = { busy: true, problem: '' };
     try {
       const { done } = await act();
-      state.value = { busy: false, problem: done ? '' : 'Too late: Claude has already taken the message up.' };
-      if (done) editing.value = undefined;
+      state.value = { busy: false, problem: done ? '' : 'Too late: Claude has already started on this message.' };
+      if (done) leave();
     } catch (error) {
       state.value = { busy: false, problem: wordsOf(error) };
     }
@@ -203,12 +208,13 @@ function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionVi
                   <label class="field">
                     <span class="visually-hidden">Queued message</span>
                     <textarea
-                      autoFocus
+                      ref={focusIt}
                       rows={Math.min(MAX_ROWS, edited.words.split('\n').length)}
                       value={edited.words}
                       onInput={({ currentTarget }) => (editing.value = { id, words: currentTarget.value })}
                       onKeyDown={(event) => {
                         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) save(edited);
+                        else if (event.key === 'Escape') leave();
                       }}
                     />
                   </label>
@@ -216,8 +222,8 @@ function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionVi
                     <button type="button" class="button small primary" disabled={busy} onClick={() => save(edited)}>
                       Save
                     </button>
-                    <button type="button" class="button small" onClick={() => (editing.value = undefined)}>
-                      Leave it as it was
+                    <button type="button" class="button small" onClick={leave}>
+                      Leave unchanged
                     </button>
                   </div>
                 </>

@@ -1,13 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { createContext } from 'preact';
-import { useContext, useMemo } from 'preact/hooks';
+import { useContext, useMemo, useRef } from 'preact/hooks';
 import { foldBlankLines, isBlankLine } from '../../../src/text/invisible.ts';
 import { lineDiff, type DiffLine } from '../text/line-diff.ts';
 import { parseUnifiedDiff, type FileDiff } from '../text/unified-diff.ts';
 import { blankLines } from '../text/marks.ts';
 import { plural } from '../text/words.ts';
+import { focusIt } from './focus.ts';
 import { ChevronIcon } from './icons.tsx';
-import { useFold, type Limits } from './part.tsx';
+import { ShowAll, useFold, type Limits } from './part.tsx';
 import { Marked, Visible, VisibleLineOf } from './plain-text.tsx';
 
 const LIMITS: Limits = { lines: 400, chars: Infinity };
@@ -54,21 +55,28 @@ export interface Comment {
   readonly words: string;
 }
 
-/** Set where lines can be commented on. */
-const CommentContext = createContext<{ path: string; add: (comment: Comment) => void } | undefined>(undefined);
-
-interface UnifiedDiffProps {
-  text: string;
-  startOpen: boolean;
-  onComment?: ((comment: Comment) => void) | undefined;
+/** What has been written beside lines so far. */
+export interface Comments {
+  readonly all: readonly Comment[];
+  add(comment: Comment): void;
+  remove(comment: Comment): void;
 }
 
-export function UnifiedDiff({ text, startOpen, onComment }: UnifiedDiffProps) {
+/** Set where lines can be commented on. */
+const CommentContext = createContext<(Comments & { path: string }) | undefined>(undefined);
+
+export interface UnifiedDiffProps {
+  text: string;
+  startOpen: boolean;
+  comments?: Comments | undefined;
+}
+
+export function UnifiedDiff({ text, startOpen, comments }: UnifiedDiffProps) {
   const files = useMemo(() => parseUnifiedDiff(text), [text]);
   return (
     <div class="files">
       {files.map((file) => (
-        <CommentContext.Provider value={onComment && { path: file.path, add: onComment }}>
+        <CommentContext.Provider value={comments && { ...comments, path: file.path }}>
           <FileView key={file.path} file={file} startOpen={startOpen} />
         </CommentContext.Provider>
       ))}
@@ -136,51 +144,88 @@ function Lines({ lines, numbered, label }: { lines: readonly DiffLine[]; numbere
   const { shown, unfold } = useFold(rows.length, chars, LIMITS);
   const comments = useContext(CommentContext);
   const commented = useSignal<DiffRow | undefined>(undefined);
+  const opener = useRef<HTMLElement>(null);
+  const close = () => {
+    commented.value = undefined;
+    opener.current?.focus({ preventScroll: true });
+  };
   return (
     <div class={shown === 'all' ? 'diff-block' : 'diff-block cut'}>
       {rows.length > MANY_LINES && <p class="size quiet">{plural(lines.length, 'line')}</p>}
       <div class={numbered ? 'diff numbered' : 'diff'} role="group" aria-label={label} tabIndex={0}>
         {(shown === 'all' ? rows : beginningOf(rows, shown)).map((row) => (
-          <div class={`line ${row.kind}`}>
-            {numbered && (
-              <span class="number">
-                {comments && (row.newLine ?? row.oldLine) !== undefined ? (
-                  <button
-                    type="button"
-                    class="comment-button"
-                    aria-label={`Comment on line ${row.newLine ?? row.oldLine ?? ''}`}
-                    onClick={() => (commented.value = row)}
-                  >
-                    {row.newLine ?? row.oldLine}
-                  </button>
-                ) : (
-                  (row.newLine ?? row.oldLine ?? '')
-                )}
+          <>
+            <div class={`line ${row.kind}`}>
+              {numbered && (
+                <span class="number">
+                  {comments && (row.newLine ?? row.oldLine) !== undefined ? (
+                    <button
+                      type="button"
+                      class="comment-button"
+                      aria-label={`Comment on line ${row.newLine ?? row.oldLine ?? ''}`}
+                      onClick={({ currentTarget }) => {
+                        opener.current = currentTarget;
+                        commented.value = row;
+                      }}
+                    >
+                      {row.newLine ?? row.oldLine}
+                    </button>
+                  ) : (
+                    (row.newLine ?? row.oldLine ?? '')
+                  )}
+                </span>
+              )}
+              <span class="sign">{SIGNS[row.kind]}</span>
+              <span class="words">
+                {row.blank === undefined ? <LineWords line={row} /> : <Marked parts={[blankLines(row.blank)]} />}
               </span>
+            </div>
+            {comments && (
+              <LineComments row={row} comments={comments} isOpen={commented.value === row} onClose={close} />
             )}
-            <span class="sign">{SIGNS[row.kind]}</span>
-            <span class="words">
-              {row.blank === undefined ? <LineWords line={row} /> : <Marked parts={[blankLines(row.blank)]} />}
-            </span>
-          </div>
+          </>
         ))}
       </div>
-      {comments && commented.value && (
+      {shown !== 'all' && <ShowAll unfold={unfold}>{plural(lines.length, 'line')}</ShowAll>}
+    </div>
+  );
+}
+
+interface LineCommentsProps {
+  row: DiffRow;
+  comments: Comments & { readonly path: string };
+  isOpen: boolean;
+  onClose: () => void;
+}
+
+/** What was written beside a line, below it, and the form for more. */
+function LineComments({ row, comments, isOpen, onClose }: LineCommentsProps) {
+  const place = `${comments.path}:${row.newLine ?? row.oldLine ?? ''}`;
+  return (
+    <>
+      {comments.all.map((comment) =>
+        comment.place === place && comment.code === row.text ? (
+          <div class="comment">
+            <span>
+              <Visible text={comment.words} />
+            </span>
+            <button type="button" class="link" onClick={() => comments.remove(comment)}>
+              Remove comment
+            </button>
+          </div>
+        ) : null,
+      )}
+      {isOpen && (
         <CommentForm
-          place={`${comments.path}:${commented.value.newLine ?? commented.value.oldLine ?? ''}`}
-          code={commented.value.text}
+          place={place}
+          code={row.text}
           onAdd={(comment) => {
             if (comment) comments.add(comment);
-            commented.value = undefined;
+            onClose();
           }}
         />
       )}
-      {shown !== 'all' && (
-        <button type="button" class="button small" onClick={unfold}>
-          Show all {plural(lines.length, 'line')}
-        </button>
-      )}
-    </div>
+    </>
   );
 }
 
@@ -207,13 +252,16 @@ function CommentForm({ place, code, onAdd }: CommentFormProps) {
           Comment on <Visible text={place} />
         </span>
         <textarea
+          ref={focusIt}
           rows={2}
-          autoFocus
           value={words.value}
           onInput={({ currentTarget }) => (words.value = currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) add();
-            else if (event.key === 'Escape') onAdd();
+            else if (event.key === 'Escape') {
+              event.preventDefault();
+              onAdd();
+            }
           }}
         />
       </label>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { visibleLines } from '../../../src/text/invisible.ts';
 import { plural } from '../text/words.ts';
-import { useFold, useIsInput, type Limits } from './part.tsx';
+import { ShowAll, useFold, useIsInput, type Limits } from './part.tsx';
 import { Code } from './plain-text.tsx';
 import { Markdown } from './rich.tsx';
 
@@ -26,9 +26,9 @@ export function FormattedText({ text, label }: { text: string; label: string }) 
       )}
       <div class="buttons">
         {shown !== 'all' && !asSource.value && (
-          <button type="button" class="button small" onClick={unfold}>
-            Show all {lines > shown.lines ? plural(text.split('\n').length, 'line') : plural(text.length, 'character')}
-          </button>
+          <ShowAll unfold={unfold}>
+            {lines > shown.lines ? plural(text.split('\n').length, 'line') : plural(text.length, 'character')}
+          </ShowAll>
         )}
         <label class="check">
           <input

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { draft } from '../model/drafts.ts';
+import { focusIt } from './focus.ts';
 import { fields, text, type Fields } from '../timeline/event-data.ts';
 
 /** The parts of a call that someone would want to change; everything else stays. */
@@ -18,11 +19,12 @@ interface Props {
   busy: boolean;
   /** Why nothing can be allowed yet. */
   unread: string | undefined;
+  autoFocus: boolean;
   onSend: (updatedInput: Record<string, unknown>) => void;
   onBack: () => void;
 }
 
-export function InputEditor({ requestId, toolName, input, busy, unread, onSend, onBack }: Props) {
+export function InputEditor({ requestId, toolName, input, busy, unread, autoFocus, onSend, onBack }: Props) {
   const field = EDITABLE[toolName];
   const single = field !== undefined && text(input[field]) !== undefined ? field : undefined;
   const asked = single === undefined ? JSON.stringify(input, null, 2) : (text(input[single]) ?? '');
@@ -52,6 +54,7 @@ export function InputEditor({ requestId, toolName, input, busy, unread, onSend, 
       <label class="field">
         <span>{single === undefined ? 'Input, as JSON' : `Changed ${single.replace('_', ' ')}`}</span>
         <textarea
+          ref={autoFocus ? focusIt : null}
           class="mono"
           rows={Math.min(16, words.value.split('\n').length + 1)}
           value={words.value}
@@ -60,7 +63,10 @@ export function InputEditor({ requestId, toolName, input, busy, unread, onSend, 
           onInput={({ currentTarget }) => (words.value = currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send();
-            else if (event.key === 'Escape') onBack();
+            else if (event.key === 'Escape') {
+              event.preventDefault();
+              onBack();
+            }
           }}
         />
       </label>

@@ -1,5 +1,5 @@
 import { browsers, pushProblem, pushShown, pushState, sendTest, turnOff, turnOn } from '../model/push.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Time } from './time.tsx';
 
 /** Which browsers are notified when something waits, this one first of all. */
@@ -16,7 +16,7 @@ export function Notifications() {
       ) : own.state === 'off' ? (
         <>
           <p>
-            This browser can notify you when a request waits for an answer, also while the page is closed. A
+            This browser can notify you when a request waits for an answer, even while the page is closed. A
             notification names the tool, never its input.
           </p>
           <div class="buttons">
@@ -61,11 +61,7 @@ export function Notifications() {
           </ul>
         </>
       )}
-      <form method="dialog" class="buttons">
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      <DialogButtons />
     </Dialog>
   );
 }

@@ -2,7 +2,8 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
 import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
-import { listState, loadSessions, sessions } from '../model/sessions.ts';
+import { listState, loadSessions, recent } from '../model/sessions.ts';
+import { pushShown } from '../model/push.ts';
 import { keysShown } from '../model/settings.ts';
 import { signOut } from '../model/sign-in-flow.ts';
 import { oneLine, projectOf, shortId } from '../text/words.ts';
@@ -88,14 +89,16 @@ function choices(): Choice[] {
     page('Inbox', links.inbox),
     page('Sessions', links.sessions),
     ...(may?.start === true ? [page('New session', links.new)] : []),
-    ...sessions.value.map((one) => ({
+    ...recent.value.map((one) => ({
       name: oneLine(one.title ?? `Session ${shortId(one.sessionId)}`, 80),
       note: projectOf(one),
       run: () => go(links.session(one.sessionId)),
     })),
+    ...(may?.readAll === true ? [page('Rules', links.rules)] : []),
     ...(may?.readAudit === true ? [page('Audit', links.audit)] : []),
     ...(may?.manageTokens === true ? [page('Tokens', links.tokens)] : []),
     page('Costs', links.costs),
+    { name: 'Notifications', note: '', run: () => (pushShown.value = true) },
     { name: 'Keyboard', note: 'help', run: () => (keysShown.value = true) },
     { name: 'Sign out', note: '', run: () => void signOut() },
   ];

@@ -56,6 +56,23 @@ export interface Limits {
 /** A request shows its input without inner scrolling, so it folds earlier. */
 const INPUT_LIMITS: Limits = { lines: 60, chars: 6_000 };
 
+/** Unfolds a text. The button goes away; the focus goes to the request that the text belongs to, or to the text. */
+export function ShowAll({ unfold, children }: { unfold: () => void; children: ComponentChildren }) {
+  return (
+    <button
+      type="button"
+      class="button small"
+      onClick={({ currentTarget }) => {
+        const text = currentTarget.closest('.cut')?.querySelector<HTMLElement>('[tabindex]');
+        (currentTarget.closest<HTMLElement>('[data-request]') ?? text)?.focus({ preventScroll: true });
+        unfold();
+      }}
+    >
+      Show all {children}
+    </button>
+  );
+}
+
 /** How much of a long text is shown: everything once it is unfolded. */
 export function useFold(lines: number, chars: number, limits: Limits): { shown: Limits | 'all'; unfold: () => void } {
   const part = useContext(PartContext);

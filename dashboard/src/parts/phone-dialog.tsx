@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { encode } from 'uqr';
 import { api, wordsOf } from '../api/client.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 
 /** Signs another device in: its camera reads the link. */
 export function PhoneDialog({ onClose }: { onClose: () => void }) {
@@ -48,14 +48,11 @@ export function PhoneDialog({ onClose }: { onClose: () => void }) {
           </label>
         </>
       )}
-      <form method="dialog" class="buttons">
+      <DialogButtons>
         <button type="button" class="button" onClick={renew}>
           New code
         </button>
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      </DialogButtons>
     </Dialog>
   );
 }

@@ -1,10 +1,11 @@
 import { signal, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { visibleLines, type VisibleLine } from '../../../src/text/invisible.ts';
+import { me } from '../api/sign-in.ts';
 import type { Token } from '../text/highlight.ts';
 import { markedLine, markedLines, markedText, type Mark } from '../text/marks.ts';
 import { homePath, plural, projectOf } from '../text/words.ts';
-import { useFold, type Limits } from './part.tsx';
+import { ShowAll, useFold, type Limits } from './part.tsx';
 
 /** Text as is, with marks for invisible characters and long runs of blanks. */
 export function Visible({ text }: { text: string }) {
@@ -96,7 +97,7 @@ export function Path({ path }: PathProps) {
   return (
     <bdo dir="rtl" class="path-cut mono" title={path}>
       <bdi dir="ltr">
-        <Visible text={homePath(path)} />
+        <Visible text={homePath(path, me.value?.starts?.home)} />
       </bdi>
     </bdo>
   );
@@ -137,9 +138,9 @@ export function Code({ text, label, tone = 'output' }: CodeProps) {
         />
       </pre>
       {shown !== 'all' && (
-        <button type="button" class="button small" onClick={unfold}>
-          Show all {lines.length > shown.lines ? plural(count, 'line') : plural(text.length, 'character')}
-        </button>
+        <ShowAll unfold={unfold}>
+          {lines.length > shown.lines ? plural(count, 'line') : plural(text.length, 'character')}
+        </ShowAll>
       )}
     </div>
   );

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
 import { api } from '../api/client.ts';
 import { takeRequests } from '../model/inbox.ts';
@@ -8,8 +8,10 @@ import { answerState, sendAnswer, type AnswerState } from '../model/answers.ts';
 import { draft } from '../model/drafts.ts';
 import { readingOf, type Left } from '../model/reading.ts';
 import { links } from '../model/router.ts';
+import { moveFocus } from '../model/stops.ts';
 import { shortcutsOn } from '../model/settings.ts';
 import { isOutside, oneLine, shortId } from '../text/words.ts';
+import { focusMain } from './focus.ts';
 import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
 import { InputPart, ReadingContext } from './part.tsx';
@@ -31,11 +33,17 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   const send = (body: AnswerBody) => {
     const sent = sendAnswer(request, body);
     notice.value = sent ? '' : 'Not sent: this had not been on the screen yet. Read it, then answer again.';
-    if (sent) focusNextOf(request.requestId, element.current);
+    if (sent) continueAfter(element.current);
   };
   useEffect(() => {
     if (isOpen) void lookAgain(request);
   }, [request.requestId]);
+  useLayoutEffect(() => {
+    const card = element.current;
+    return () => {
+      if (card?.contains(document.activeElement)) focusMain();
+    };
+  }, []);
   // A settled card stays as tall as it was: otherwise a click meant for the next card could land on another button.
   const settledHeight = useRef<number | undefined>(undefined);
   settledHeight.current = isOpen
@@ -100,7 +108,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
       )}
       {request.said !== undefined && request.said !== '' && (
         <div class="said">
-          <Markdown text={request.said} />
+          <Markdown text={withoutFences(request.said)} />
         </div>
       )}
       <ReadingContext.Provider value={reading}>
@@ -137,7 +145,14 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
             )}
           </>
         ) : request.mayAnswer ? (
-          <Decision request={request} state={state} left={reading.left.value} notice={notice.value} send={send} />
+          <Decision
+            request={request}
+            state={state}
+            left={reading.left.value}
+            notice={notice.value}
+            send={send}
+            onBack={() => element.current?.focus({ preventScroll: true })}
+          />
         ) : (
           <p class="quiet">{whoMay()}</p>
         )}
@@ -146,10 +161,15 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   );
 }
 
-/** Whoever answers by keyboard continues with the next one. */
-function focusNextOf(requestId: string, card: HTMLElement | null): void {
+/** Whoever answers by keyboard continues with the next one; the buttons of this one go away. */
+function continueAfter(card: HTMLElement | null): void {
   if (!card?.contains(document.activeElement)) return;
-  card.dispatchEvent(new CustomEvent('answered', { bubbles: true, detail: requestId }));
+  if (!moveFocus(1) && !moveFocus(-1)) card.focus({ preventScroll: true });
+}
+
+/** What was said is told in one line: a fence in it no longer opens a block. */
+function withoutFences(line: string): string {
+  return line.replace(/`{3,}\w*/g, '');
 }
 
 /** How old a request is when it is worth asking whether it still means what it meant. */
@@ -169,7 +189,7 @@ function Changes({ stale: { changes } }: { stale: NonNullable<ApiRequest['stale'
   return (
     <div class="changes">
       <p>
-        <strong>It may no longer mean what it meant:</strong>
+        <strong>This may no longer mean what it did:</strong>
       </p>
       <ul>
         {changes.map(({ what, text }) => (
@@ -258,6 +278,11 @@ function saysAlready(value: unknown, description = ''): boolean {
 
 /** Tools that Claude Code's mode `acceptEdits` is about. */
 const EDITS: ReadonlySet<string> = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
+const DENY_WORDS: Record<ApiRequest['type'], string> = {
+  permission: 'If you deny: what to do instead',
+  plan_review: 'If you do not allow it: what to change',
+  user_question: 'If you deny: why',
+};
 const KEEP_PLANNING = 'Keep planning: the plan is not approved yet.';
 
 interface DecisionProps {
@@ -266,6 +291,8 @@ interface DecisionProps {
   left: Left;
   notice: string;
   send: (body: AnswerBody) => void;
+  /** The editor is closed: single keys work again. */
+  onBack: () => void;
 }
 
 /** Whether allowing is turned off. What is merely elsewhere on the page is brought onto the screen instead. */
@@ -278,14 +305,17 @@ const WHY_OFF = {
   taller: 'Allow is off until the whole input has been on the screen: scroll through it.',
 } as const;
 
-function Decision({ request, state, left, notice, send }: DecisionProps) {
+function Decision({ request, state, left, notice, send, onBack }: DecisionProps) {
   const reason = useId();
   const message = draft(`words ${request.requestId}`, '');
   const editing = draft(`changes ${request.requestId}`, false);
+  /** A card that comes back onto the screen with its editor open does not take the focus. */
+  const justOpened = useRef(false);
   const makingRule = useSignal(false);
   const busy = state.step === 'sent';
   const isQuestion = request.type === 'user_question';
   const words = message.value.trim();
+  const allowing = { disabled: busy || isOff(left), 'aria-describedby': isOff(left) ? reason : undefined };
   const deny = () => send({ decision: 'deny', ...(words !== '' && { message: words }) });
   if (state.step === 'stale') {
     const { body, stale } = state;
@@ -311,8 +341,12 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
         input={request.input}
         busy={busy}
         unread={isOff(left) ? WHY_OFF[left] : undefined}
+        autoFocus={justOpened.current}
         onSend={(updatedInput) => send({ decision: 'allow', updatedInput })}
-        onBack={() => (editing.value = false)}
+        onBack={() => {
+          editing.value = false;
+          onBack();
+        }}
       />
     );
   }
@@ -322,7 +356,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
         <span class="visually-hidden">Message to Claude</span>
         <textarea
           rows={1}
-          placeholder={isQuestion ? 'If you deny: why' : 'If you deny: what to do instead'}
+          placeholder={DENY_WORDS[request.type]}
           value={message.value}
           disabled={busy}
           data-control="message"
@@ -338,8 +372,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             type="button"
             class="button primary"
             data-control="allow"
-            disabled={busy || isOff(left)}
-            aria-describedby={isOff(left) ? reason : undefined}
+            {...allowing}
             onClick={() => send({ decision: 'allow' })}
           >
             Allow
@@ -350,8 +383,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             type="button"
             class="button"
             data-control="always"
-            disabled={busy || isOff(left)}
-            aria-describedby={isOff(left) ? reason : undefined}
+            {...allowing}
             title={`Also allows, in this session: ${request.alwaysAllows}`}
             onClick={() => send({ decision: 'allow', always: true })}
           >
@@ -363,8 +395,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             type="button"
             class="button"
             data-control="accept-edits"
-            disabled={busy || isOff(left)}
-            aria-describedby={isOff(left) ? reason : undefined}
+            {...allowing}
             title="Files in its directory are then edited without asking; everything else is still asked"
             onClick={() => send({ decision: 'allow', acceptEdits: true })}
           >
@@ -376,8 +407,7 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             type="button"
             class="button"
             data-control="rule"
-            disabled={busy || isOff(left)}
-            aria-describedby={isOff(left) ? reason : undefined}
+            {...allowing}
             onClick={() => (makingRule.value = true)}
           >
             Always in this repository…
@@ -389,7 +419,10 @@ function Decision({ request, state, left, notice, send }: DecisionProps) {
             class="button"
             data-control="change"
             disabled={busy}
-            onClick={() => (editing.value = true)}
+            onClick={() => {
+              justOpened.current = true;
+              editing.value = true;
+            }}
           >
             Change…
           </button>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { RewindAnswer } from '../../../src/schema/api.ts';
 import { api, wordsOf } from '../api/client.ts';
 import { plural } from '../text/words.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Visible } from './plain-text.tsx';
 
 type State =
@@ -35,16 +35,13 @@ export function RewindButton({ sessionId, messageId }: { sessionId: string; mess
             </p>
           )}
           {(shown.step === 'preview' || shown.step === 'done') && <Answer answer={shown.answer} />}
-          <form method="dialog" class="buttons">
+          <DialogButtons>
             {shown.step === 'preview' && shown.answer.outcome === 'done' && shown.answer.files.length > 0 && (
               <button type="button" class="button danger" onClick={() => run(false)}>
                 Restore them
               </button>
             )}
-            <button type="submit" class="button">
-              Close
-            </button>
-          </form>
+          </DialogButtons>
         </Dialog>
       )}
     </>

@@ -1,5 +1,5 @@
 import { lazy } from './lazy.tsx';
-import type { Comment, EditDiffProps } from './diff-view.tsx';
+import type { EditDiffProps, UnifiedDiffProps } from './diff-view.tsx';
 import { Code } from './plain-text.tsx';
 
 /** Parts that not every page needs. Until they are loaded, and if they never are, the plain text is shown. */
@@ -18,12 +18,6 @@ export const EditDiff = lazy<EditDiffProps>(
     </>
   ),
 );
-
-interface UnifiedDiffProps {
-  text: string;
-  startOpen: boolean;
-  onComment?: ((comment: Comment) => void) | undefined;
-}
 
 export const UnifiedDiff = lazy<UnifiedDiffProps>(
   async () => (await import('./diff-view.tsx')).UnifiedDiff,

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ReplayAnswer, RuleBody } from '../../../src/schema/api-rules.ts';
 import { RULE_DECISIONS } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
+import { plural } from '../text/words.ts';
 import { Dialog } from './dialog.tsx';
 import { Visible } from './plain-text.tsx';
 import { Time } from './time.tsx';
@@ -88,7 +89,7 @@ export function RuleEditor({ title, rule, id, onClose, onSaved }: Props) {
         <Replay rules={[fields.value]} />
         <div class="buttons">
           <button type="submit" class="button primary" disabled={state.value.busy}>
-            {id === undefined ? 'Make rule' : 'Save rule'}
+            {id === undefined ? 'Create rule' : 'Save rule'}
           </button>
           <button type="button" class="button" onClick={onClose}>
             Back
@@ -152,7 +153,7 @@ export function Replay({ rules }: { rules: readonly RuleBody[] }) {
         <p class="warning">{warning}</p>
       ))}
       <p>
-        In the last 30 days it matches {matched} {matched === 1 ? 'request' : 'requests'}: people allowed {allowed}
+        In the last 30 days it would have matched {plural(matched, 'request')}: people allowed {allowed}
         {denied > 0 ? <strong class="denied"> and denied {denied}</strong> : ' and denied none'}.
       </p>
       <ul class="replay-list">

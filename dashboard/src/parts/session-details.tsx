@@ -104,8 +104,8 @@ function Archive({ detail: { sessionId, archivedAt, may } }: { detail: ApiSessio
         </>
       )}
       {may.includes('archive') && (
-        <button type="button" class="link" title="A message takes it back, too" onClick={put}>
-          {isArchived ? 'Take it back' : 'Archive this session'}
+        <button type="button" class="link" title="Its next message takes it out of the archive" onClick={put}>
+          {isArchived ? 'Unarchive' : 'Archive this session'}
         </button>
       )}
       {problem.value !== '' && (

@@ -3,7 +3,7 @@ import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
 import { keysShown, setShortcuts, shortcutsOn } from '../model/settings.ts';
 import { moveFocus } from '../model/stops.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Palette, paletteShown } from './palette.tsx';
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -67,14 +67,8 @@ export function Shortcuts() {
         field.focus();
       }
     };
-    // The next one, once this one is on its way.
-    const onAnswered = () => moveFocus(1);
     addEventListener('keydown', onKey);
-    addEventListener('answered', onAnswered);
-    return () => {
-      removeEventListener('keydown', onKey);
-      removeEventListener('answered', onAnswered);
-    };
+    return () => removeEventListener('keydown', onKey);
   }, []);
   if (paletteShown.value) return <Palette />;
   if (!keysShown.value) return null;
@@ -100,11 +94,7 @@ export function Shortcuts() {
           Single keys <span class="quiet">Turn them off if they get in your way</span>
         </span>
       </label>
-      <form method="dialog" class="buttons">
-        <button type="submit" class="button">
-          Close
-        </button>
-      </form>
+      <DialogButtons />
     </Dialog>
   );
 }

@@ -21,7 +21,7 @@ import {
 } from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
-import { Code, Copy, Visible } from './plain-text.tsx';
+import { Code, Copy, Path, Visible } from './plain-text.tsx';
 import { Answers, OutcomeWords } from './request-card.tsx';
 import { RewindButton } from './rewind.tsx';
 import { Markdown } from './rich.tsx';
@@ -56,8 +56,9 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
     case 'text':
       return (
         <section class={`${level} text`} aria-label="Claude">
+          {!item.unfinished && <Copy text={item.text} what="this text" />}
           <Markdown text={item.text} />
-          {item.unfinished ? <span class="cursor" aria-hidden="true" /> : <Copy text={item.text} what="this text" />}
+          {item.unfinished && <span class="cursor" aria-hidden="true" />}
         </section>
       );
     case 'thinking':
@@ -151,6 +152,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
   const rests = !(STATES_AT_WORK as readonly string[]).includes(detail.state) && (detail.backgroundTasks ?? 0) === 0;
   const progress = progressOf(call, rests ? 'resting' : 'working');
   const { mark, word } = MARKS[progress];
+  const summary = toolSummary(call.name, call.ran ?? call.input, cwd);
   const took = call.endedAt === undefined ? '' : duration(call.endedAt - call.startedAt);
   return (
     <div class={`${level} tool tool-${progress}`}>
@@ -166,7 +168,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
               <Visible text={call.name} />
             </span>
             <span class="tool-summary mono">
-              <Visible text={toolSummary(call.name, call.ran ?? call.input, cwd)} />
+              {summary.isPath ? <Path path={summary.words} /> : <Visible text={summary.words} />}
             </span>
             <span class="took quiet">{progress === 'done' || progress === 'failed' ? took : word}</span>
           </>

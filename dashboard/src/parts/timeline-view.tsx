@@ -6,7 +6,7 @@ import { links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { oneLine, plural, shortId } from '../text/words.ts';
 import { textIn, type Row } from '../timeline/timeline.ts';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Empty } from './empty.tsx';
 import { Visible } from './plain-text.tsx';
 import { RequestCard } from './request-card.tsx';
@@ -161,7 +161,7 @@ function Tools({ shown, rows, reveal, toStart }: ToolsProps) {
         <span class="visually-hidden">Search in this session</span>
         <input
           type="search"
-          placeholder="Search in this session"
+          placeholder="Search"
           value={words.value}
           onInput={({ currentTarget }) => {
             words.value = currentTarget.value;
@@ -178,14 +178,14 @@ function Tools({ shown, rows, reveal, toStart }: ToolsProps) {
           ? ''
           : found.length === 0
             ? 'Nothing found'
-            : `${at.value < 0 ? '' : `${found.length - at.value} of `}${plural(found.length, 'place')}`}
+            : `${at.value < 0 ? '' : `${found.length - at.value} of `}${plural(found.length, 'match', 'matches')}`}
       </span>
       {found.length > 0 && (
         <>
-          <button type="button" class="button small" aria-label="Earlier place" onClick={() => go(-1)}>
+          <button type="button" class="button small" aria-label="Previous match" onClick={() => go(-1)}>
             ↑
           </button>
-          <button type="button" class="button small" aria-label="Later place" onClick={() => go(1)}>
+          <button type="button" class="button small" aria-label="Next match" onClick={() => go(1)}>
             ↓
           </button>
         </>
@@ -215,11 +215,7 @@ function Tools({ shown, rows, reveal, toStart }: ToolsProps) {
                 : [],
             )}
           </ol>
-          <form method="dialog" class="buttons">
-            <button type="submit" class="button">
-              Close
-            </button>
-          </form>
+          <DialogButtons />
         </Dialog>
       )}
     </div>

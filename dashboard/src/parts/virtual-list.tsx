@@ -123,6 +123,7 @@ export function VirtualList<Item>(props: Props<Item>) {
     const stops = () => latest.current.items.filter((item) => latest.current.isStop?.(item) === true);
     if (!props.isStop) return undefined;
     return registerStops({
+      has: (key) => latest.current.items.some((item) => latest.current.keyOf(item) === key),
       next: (from, step) => {
         const all = latest.current.items.map((item) => latest.current.keyOf(item));
         const keys = stops().map((item) => latest.current.keyOf(item));

@@ -8,8 +8,9 @@ import { go, links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { plural } from '../text/words.ts';
 import type { Comment } from './diff-view.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogButtons } from './dialog.tsx';
 import { Failed, Loading } from './empty.tsx';
+import { focusMain } from './focus.ts';
 import { Path, Visible } from './plain-text.tsx';
 import { UnifiedDiff } from './rich.tsx';
 import { Time } from './time.tsx';
@@ -82,9 +83,13 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
           <UnifiedDiff
             text={state.diff.diff}
             startOpen={state.diff.filesChanged <= 10}
-            onComment={
+            comments={
               detail.may.includes('message') && state.of === 'open'
-                ? (comment) => (comments.value = [...comments.value, comment])
+                ? {
+                    all: comments.value,
+                    add: (comment) => (comments.value = [...comments.value, comment]),
+                    remove: (comment) => (comments.value = comments.value.filter((one) => one !== comment)),
+                  }
                 : undefined
             }
           />
@@ -122,8 +127,8 @@ function Comments({ sessionId, comments }: { sessionId: string; comments: Signal
       <button type="button" class="button primary" onClick={send}>
         Send to Claude
       </button>
-      <button type="button" class="button" onClick={() => (comments.value = [])}>
-        Drop them
+      <button type="button" class="button" onClick={() => ((comments.value = []), focusMain())}>
+        Remove all
       </button>
       <span class="problem" aria-live="polite">
         {problem.value}
@@ -282,14 +287,11 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
               ? 'Its changes are made to the files of the checkout that the session was started from, uncommitted.'
               : `Its changes are committed to ${workspace.base ?? 'the base'}, ${mode.value === 'squash' ? 'as one commit' : 'with a merge commit where one is needed'}. A checkout of that branch is updated too.`}
           </p>
-          <form method="dialog" class="buttons">
+          <DialogButtons leave="Not now" isQuestion>
             <button type="button" class="button primary" onClick={apply}>
               Yes, apply it
             </button>
-            <button type="submit" class="button" autoFocus>
-              Not now
-            </button>
-          </form>
+          </DialogButtons>
         </Dialog>
       )}
       {told.step === 'confirm' && (
@@ -301,14 +303,11 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
             {told.force ? told.why : 'The directory of the session is removed. Unmerged work prevents this at first.'}
           </p>
           {told.force && <p>If you continue, its branch is kept, so nothing is lost.</p>}
-          <form method="dialog" class="buttons">
+          <DialogButtons leave="Keep it" isQuestion>
             <button type="button" class="button danger" onClick={() => discard(told.force)}>
               {told.force ? 'Discard anyway' : 'Yes, discard it'}
             </button>
-            <button type="submit" class="button" autoFocus>
-              Keep it
-            </button>
-          </form>
+          </DialogButtons>
         </Dialog>
       )}
     </section>

@@ -92,8 +92,12 @@ export function projectOf({ cwd, workspace }: Place): string {
   return workspace?.branch === undefined ? name : `${name} · ${workspace.branch}`;
 }
 
-/** A path with `~` for the home directory. */
-export function homePath(path: string): string {
+/** A path with `~` for the home directory: the hub's, or what looks like one where that is not known. */
+export function homePath(path: string, home?: string): string {
+  if (home !== undefined) {
+    const within = pathWithin(path, home);
+    return path === home ? '~' : within === path ? path : `~${path.slice(-within.length - 1)}`;
+  }
   return path.replace(/^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Z]:\\Users\\[^\\]+)(?=[\\/]|$)/, '~');
 }
 

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, readFile } from 'node:fs/promises';
+import { access, mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -16,9 +17,22 @@ export function sessions(world: JourneyWorld): void {
     const page = await world.openSignedIn();
     await page.getByRole('button', { name: 'New session' }).click();
     await page.getByLabel('Prompt').fill('Count slowly');
-    await page.getByLabel('Directory').fill(hub.home.project);
+    // The directory is found by browsing from a path as people write it.
+    const shop = path.join(hub.home.home, 'code', 'shop');
+    await mkdir(shop, { recursive: true });
+    await page.getByLabel('Directory').fill('~');
+    await page.getByRole('button', { name: 'Browse…' }).click();
+    const browser = page.getByRole('dialog', { name: 'Choose a directory' });
+    await browser.getByText('~', { exact: true }).waitFor();
+    await browser.getByRole('button', { name: 'code' }).click();
+    await browser.getByRole('button', { name: 'shop' }).click();
+    await browser.getByText('~/code/shop', { exact: true }).waitFor();
+    await browser.getByRole('button', { name: 'Use this directory' }).click();
+    expect(await page.getByLabel('Directory').inputValue()).toBe(shop);
+    await page.getByLabel('Directory').fill('~/code/shop');
     await page.getByRole('button', { name: 'Start session' }).click();
     await waitForState(page, 'Working');
+    expect(await page.locator('.session-facts .project').innerText()).toBe('shop');
     await page.getByRole('button', { name: 'Interrupt' }).click();
     await waitForState(page, 'Interrupted');
     await sendMessage(page, 'Say hello');

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { DESKTOP, PHONE } from '../browser.ts';
 import { ago, calls, event, request } from '../fixture-data.ts';
-import { button, card, SESSION, SESSION_ID, show } from '../page-world.ts';
+import { button, card, focused, SESSION, SESSION_ID, show } from '../page-world.ts';
+
+/** The screen has no room for three requests. */
+const LOW = { viewport: { width: 1280, height: 620 } };
 
 export function answers(): void {
   test('are sent once on a double click, and shown as confirmed with the name of whoever gave them', async () => {
@@ -162,7 +165,7 @@ export function answers(): void {
         request(`r-${name}`, SESSION_ID, { input: { command: `make ${name}` }, createdAt: ago(300 - index) }),
         ...(index === 0 ? [request('r-other', data.sessions[1]!.sessionId, { createdAt: ago(299.5) })] : []),
       ]);
-    });
+    }, LOW);
     // Those of one session stand together, below the oldest of them.
     await card(page, 'r-other').waitFor({ state: 'attached' });
     const order = await page.evaluate<string[]>(
@@ -170,6 +173,7 @@ export function answers(): void {
     );
     expect(order).toEqual(['r-one', 'r-two', 'r-three', 'r-other']);
     const all = page.getByRole('button', { name: 'Allow all 3' });
+    expect(await all.isDisabled()).toBe(true);
     for (const name of ['one', 'two', 'three']) {
       for (const part of await card(page, `r-${name}`).locator('.part').all()) {
         await part.scrollIntoViewIfNeeded();
@@ -201,16 +205,15 @@ export function answers(): void {
         request(`k-${index}`, SESSION_ID, { input: { command: `make ${index}` }, createdAt: ago(500 - index) }),
       );
     });
-    const focused = () => page.evaluate<string>(`document.activeElement?.dataset.request ?? ''`);
     await card(page, 'k-0').waitFor();
     await page.keyboard.press('j');
-    await expect.poll(focused).toBe('k-0');
+    await expect.poll(() => focused(page)).toBe('k-0');
     await page.keyboard.press('a');
     await card(page, 'k-0').getByText('Allowed by you').waitFor();
-    await expect.poll(focused).toBe('k-1');
+    await expect.poll(() => focused(page)).toBe('k-1');
     for (let index = 2; index <= 20; index++) {
       await page.keyboard.press('j');
-      await expect.poll(focused).toBe(`k-${index}`);
+      await expect.poll(() => focused(page)).toBe(`k-${index}`);
     }
     await page.keyboard.press('m');
     await expect.poll(() => page.evaluate<string>('document.activeElement.tagName')).toBe('TEXTAREA');
@@ -221,5 +224,36 @@ export function answers(): void {
     await page.getByLabel('Page, session or command').fill('french');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+  });
+
+  test('leave the focus where a person goes on, and keys in the list that they are about', async () => {
+    const { page, hub } = await show();
+    await card(page, 'req-bash').focus();
+    await page.keyboard.press('e');
+    await expect.poll(() => focused(page)).toBe('textarea');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => focused(page)).toBe('req-bash');
+    await button(page, 'req-bash', 'Change…').click();
+    await button(page, 'req-bash', 'Back').click();
+    await expect.poll(() => focused(page)).toBe('req-bash');
+    // The last one of the page: there is another one above it.
+    for (const key of ['j', 'j']) await page.keyboard.press(key);
+    await expect.poll(() => focused(page)).toBe('req-plan');
+    await page.keyboard.press('d');
+    await card(page, 'req-plan').getByText('Denied by you').waitFor();
+    await expect.poll(() => focused(page)).toBe('req-question');
+
+    // Two lists beside each other.
+    await page.goto(hub.url + SESSION);
+    await button(page, 'req-bash', 'Deny').waitFor();
+    await page.locator('.session-row').first().focus();
+    await page.keyboard.press('j');
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toContain('Add French translations');
+    await card(page, 'req-bash').focus();
+    for (const key of ['j', 'd']) await page.keyboard.press(key);
+    await expect.poll(() => focused(page)).toBe('req-edit');
+    await page.keyboard.press('d');
+    await card(page, 'req-edit').waitFor({ state: 'detached' });
+    await expect.poll(() => focused(page)).toBe('main');
   });
 }

@@ -18,14 +18,17 @@ export function forms(): void {
     expect(modes.map((mode) => mode.split(':')[0])).toEqual(['default', 'acceptEdits', 'plan']);
     await page.getByLabel('Prompt').fill('Write the docs');
     await page.getByLabel('Directory', { exact: true }).fill('~/docs');
-    let release = (): void => undefined;
-    hub.overrides.set('POST sessions', () => {
-      release();
-      return { status: 400, json: { error: { code: 'INVALID_ARGUMENT', message: 'No such directory.' } } };
+    let answer = (): void => undefined;
+    const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/api/v1/sessions', async (route) => {
+      await isAnswered;
+      await route.continue();
     });
-    const arrived = new Promise<void>((resolve) => (release = resolve));
+    const error = { code: 'INVALID_ARGUMENT', message: 'No such directory.' };
+    hub.overrides.set('POST sessions', () => ({ status: 400, json: { error } }));
     await page.getByRole('button', { name: 'Start session' }).click();
-    await arrived;
+    await page.getByText('Starting Claude Code…').waitFor();
+    answer();
     await page.getByText('No such directory.').waitFor();
     const started = hub.calls.find(({ method, path }) => method === 'POST' && path === 'sessions');
     expect(started?.body).toMatchObject({ prompt: 'Write the docs', cwd: '~/docs' });
@@ -51,19 +54,29 @@ export function forms(): void {
       .toEqual({
         title: 'Prices in cents',
       });
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toBe('Rename');
   });
 
   test('comments on lines of a diff become one message, and code has colours', async () => {
     const { page, hub } = await show(undefined, {}, `${AT_REST}/work`);
     await page.locator('.token-keyword').first().waitFor();
-    await page.getByRole('button', { name: 'Comment on line 3' }).first().click();
-    await page.getByLabel('Comment on src/price.ts:3').fill('Round half to even');
-    await page.getByRole('button', { name: 'Add comment' }).click();
+    const onLine = (line: number) => page.getByRole('button', { name: `Comment on line ${line}` }).first();
+    await onLine(3).focus();
+    for (const words of ['Not so', 'Round half to even']) {
+      await page.keyboard.press('Enter');
+      await page.getByLabel('Comment on src/price.ts:3').waitFor();
+      await page.keyboard.type(words);
+      await page.keyboard.press('Control+Enter');
+      // It stands below its line, from where one goes on.
+      await page.locator('.line.added:has-text("Math.round") + .comment').waitFor();
+      await expect.poll(() => onLine(3).evaluate((line) => line.matches(':focus'))).toBe(true);
+    }
+    await page.locator('.comment', { hasText: 'Not so' }).getByRole('button', { name: 'Remove comment' }).click();
     await page.getByText('1 comment', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send to Claude' }).click();
     await expect
       .poll(() => (hub.calls.find(({ path }) => path.endsWith('/messages'))?.body as { prompt?: string })?.prompt)
-      .toContain('- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
+      .toBe('Comments on your changes:\n- src/price.ts:3 (return Math.round(cents) / 100;)\n  Round half to even');
   });
 
   test('code in a text has colours and its language, and everything can be copied as it is', async () => {

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { ago, request, says, session } from '../fixture-data.ts';
-import { card, SESSION, SESSION_ID, show } from '../page-world.ts';
+import { AT_REST, card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function lists(): void {
   test('follow sessions as they are added, start to match the filter and are removed', async () => {
@@ -99,6 +99,30 @@ export function lists(): void {
     hub.publish('event', { sessionId: id, ...says(3002, 'Line number 3002') });
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
+  });
+
+  test('stand beside a session where there is room for both, with titles that can be read', async () => {
+    const title = 'Find out why the tests are slow';
+    const { page, hub } = await show(
+      ({ sessions: [first] }) => {
+        first!.title = title;
+      },
+      {},
+      SESSION,
+    );
+    const list = page.getByRole('complementary', { name: 'Sessions' });
+    const row = list.getByRole('link', { name: title });
+    await row.waitFor();
+    expect(await row.getAttribute('aria-current')).toBe('true');
+    const cut = `[...document.querySelectorAll('aside .row-title')].some((one) => one.scrollWidth > one.clientWidth)`;
+    expect(await page.evaluate(cut)).toBe(false);
+    const [beside, session] = [await list.boundingBox(), await page.locator('main').boundingBox()];
+    expect(beside!.x + beside!.width).toBeLessThanOrEqual(session!.x + 1);
+    await list.getByText('Add French translations').click();
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    expect(page.url()).toBe(hub.url + AT_REST);
+    await page.setViewportSize({ width: 1279, height: 800 });
+    await list.waitFor({ state: 'detached' });
   });
 
   test('on a phone the header of a session folds away from what is read, which does not move on the screen', async () => {

@@ -20,7 +20,7 @@ export function rules(): void {
     await expect
       .poll(() => hub.calls.some(({ path, body }) => path === 'rules/replay' && JSON.stringify(body).includes('--run')))
       .toBe(true);
-    await dialog.getByRole('button', { name: 'Make rule' }).click();
+    await dialog.getByRole('button', { name: 'Create rule' }).click();
     await expect.poll(() => dialog.count()).toBe(0);
     const made = hub.calls.find(({ method, path }) => method === 'POST' && path === 'rules');
     expect(made?.body).toEqual({ ...SUGGESTED, match: 'npm test -- --run', note: 'the tests', requestId });

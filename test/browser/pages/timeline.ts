@@ -98,7 +98,7 @@ export function timeline(): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Chapter 3' }).click();
     await line('Chapter 3').waitFor();
     await page.getByLabel('Search in this session').fill('needle');
-    await page.getByText('1 place', { exact: true }).waitFor();
+    await page.getByText('1 match', { exact: true }).waitFor();
     await page.keyboard.press('Enter');
     await line('Here is the needle.').waitFor();
     expect(await page.locator('.marked').innerText()).toContain('Here is the needle.');

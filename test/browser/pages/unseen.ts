@@ -4,7 +4,7 @@ import { UNSEEN_CHARACTERS } from '../../harness/invisible-vectors.ts';
 import { PHONE } from '../browser.ts';
 import { request } from '../fixture-data.ts';
 import type { FixtureData, FixtureHub } from '../fixture-hub.ts';
-import { button, card, SESSION_ID, show } from '../page-world.ts';
+import { button, card, focused, SESSION_ID, show } from '../page-world.ts';
 
 /** Nothing is allowed that was not shown. */
 export function unseen(): void {
@@ -24,7 +24,11 @@ export function unseen(): void {
     const { page, hub } = await show(only({ ...write(numbered(401)), alwaysAllows: 'Edit' }));
     const allow = button(page, 'r0', 'Allow');
     await card(page, 'r0').getByText('Allow is off until you have unfolded the whole input.').waitFor();
+    await card(page, 'r0').getByText('401 lines', { exact: true }).waitFor();
     await settle(page);
+    // What is cut off does not look like an end.
+    const fade = `getComputedStyle(document.querySelector('[data-request="r0"] .diff')).maskImage`;
+    expect(await page.evaluate(fade)).toContain('gradient');
     expect(await page.getByText('line 401;').count()).toBe(0);
     expect(await allow.isDisabled()).toBe(true);
     expect(await button(page, 'r0', 'Always allow').isDisabled()).toBe(true);
@@ -41,6 +45,8 @@ export function unseen(): void {
 
     await button(page, 'r0', 'Show all 401 lines').click();
     await page.getByText('line 401;').waitFor();
+    expect(await page.evaluate(fade)).toBe('none');
+    await expect.poll(() => focused(page)).toBe('r0');
     await settle(page);
     await allow.click();
     await card(page, 'r0').getByText('Allowed by you').waitFor();
