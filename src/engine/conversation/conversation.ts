@@ -268,7 +268,7 @@ export class Conversation {
     const again = this.requests.reattach(ask);
     if (again) return again;
     const { speech } = this.#reports;
-    const lastText = speech.last(ask);
+    const saidPlan = speech.plan(ask);
     const said = speech.aboutCall(ask);
     const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
     // Only an edit has anything to wait for.
@@ -282,7 +282,7 @@ export class Conversation {
     if (granted) return granted;
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { lastText, said, agent, edit, target, branch, scope, verdict });
+    return this.#ask(ask, { saidPlan, said, agent, edit, target, branch, scope, verdict });
   }
 
   /** The action that a person allowed and that is being carried out. */
@@ -312,7 +312,7 @@ export class Conversation {
     this.times.callBegins();
     const ask = ownAsk(proposal);
     const { opening, action } = proposal;
-    void this.#ask(ask, { lastText: '', own: { opening, action, backTo } });
+    void this.#ask(ask, { saidPlan: '', own: { opening, action, backTo } });
     return ask.requestId;
   }
 
