@@ -253,7 +253,9 @@ export class Activity {
     if (kinds.length > shown.length) shown.push('…');
     const count = this.toolCount;
     parts.push(
-      count === 0 ? 'no tools yet' : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
+      count === 0
+        ? `no tools${working ? ' yet' : ''}`
+        : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
       ...this.#troubles(),
     );
     if (working) parts.push(this.#now());

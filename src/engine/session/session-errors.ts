@@ -3,10 +3,13 @@ import type { PermissionMode } from '../../schema/session-options.ts';
 import type { Session } from './session.ts';
 
 export function busy(session: Session): DomainError {
-  const why = session.state === 'waiting' ? 'is waiting for an answer to a request' : 'is working';
+  const what =
+    session.state === 'waiting'
+      ? 'is waiting for an answer to a request. Answer that first'
+      : 'is working. Wait until it is idle';
   return new DomainError(
     'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait until it is idle, interrupt it, or queue the message.`,
+    `Session ${session.id} ${what}, or interrupt it; a message can also be queued.`,
   );
 }
 

@@ -61,8 +61,6 @@ export interface SessionServices {
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that needs an answer. */
   onRequest(session: Session, request: OpenRequest): void;
-  /** Whether a person has a form for it open. */
-  isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
   /** Where the session works; without one there is no report of files. */
   openWorkspace?: (session: Session) => Promise<OpenedWorkspace>;
