@@ -170,6 +170,8 @@ export const EventBody = z.discriminatedUnion('kind', [
     toolUseId: z.string(),
     decision: z.enum(VERDICTS),
     source: z.string(),
+    /** There was no process to hear it: a call that was allowed is made again. */
+    detached: z.literal(true).exactOptional(),
     message: z.string().exactOptional(),
     /** What ran instead of what was requested. */
     input: JsonObject.exactOptional(),

@@ -137,8 +137,10 @@ export class Activity {
 
   requestSettled({ ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> }, outcome: Outcome, given: Given): void {
     const { decision } = outcome;
-    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
-    else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
+    if (decision.behavior === 'allow') {
+      this.#allowed(ask.toolUseId, given);
+      if (outcome.detached) this.#madeAgain(ask.toolUseId);
+    } else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
   }
 
   #allowed(id: string, { ran, answers }: Given): void {
@@ -152,6 +154,17 @@ export class Activity {
     use.inputChanged = true;
     use.summary = summarizeTool(use.toolName, ran, 120);
     use.what = describeTool(use.toolName, ran);
+  }
+
+  /** Without its process, an answered question is done, and any other call is made again in its place. */
+  #madeAgain(id: string): void {
+    const uses = this.#uses.toWrite;
+    const use = uses.get(id);
+    if (use?.status !== 'running') return;
+    if (use.answer !== undefined) return void (use.status = 'completed');
+    uses.delete(id);
+    this.#log.neverRan(id);
+    if (use.call === this.#call) this.#counts.set(use.toolName, (this.#counts.get(use.toolName) ?? 1) - 1);
   }
 
   /** Claude Code does not distinguish the session's own rules and standing rules from those in settings. */
@@ -169,7 +182,7 @@ export class Activity {
   #denied(id: string, by: DeniedBy | undefined, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toWrite.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
-    this.#log.denied(id);
+    this.#log.neverRan(id);
     this.#hasProblems = true;
     use.status = 'denied';
     use.deniedBy = by;
@@ -248,7 +261,7 @@ export class Activity {
   line(costUsd: number | undefined, working: boolean): string {
     const parts: string[] = [];
     if (this.#note !== undefined) parts.push(this.#note);
-    const kinds = [...this.#counts].sort(([, a], [, b]) => b - a);
+    const kinds = [...this.#counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
     const shown = kinds.slice(0, 5).map(([name, count]) => `${String(count)} ${name}`);
     if (kinds.length > shown.length) shown.push('…');
     const count = this.toolCount;

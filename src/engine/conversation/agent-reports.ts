@@ -78,10 +78,11 @@ export class AgentReports {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);
     } else if (body.kind === 'permission_result') {
-      const { toolUseId, decision, source, message = '', input, answers, rule } = body;
+      const { toolUseId, decision, source, detached, message = '', input, answers, rule } = body;
       const outcome = {
         decision: decision === 'allow' ? { behavior: decision } : { behavior: decision, message },
         source: source as Source,
+        ...(detached && { detached }),
         ...(rule && { rule }),
       };
       this.activity.requestSettled({ ask: { toolUseId } }, outcome, { ran: input, answers });
