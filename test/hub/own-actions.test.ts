@@ -50,7 +50,11 @@ it('apply and discard wait for the person without holding the call, even if the 
   writeFileSync(join(workspace.path, 'later.txt'), 'later\n');
   const poll = await h.ok('claude_code_check', { action: 'poll', sessionId });
   const input = { mode: 'squash', message: 'take it', base: git('branch', '--show-current') };
-  expect(poll).toMatchObject({ status: 'waiting_permission', actions: [{ requestId, toolName: 'Apply', input }] });
+  expect(poll).toMatchObject({
+    status: 'waiting_permission',
+    actions: [{ requestId, toolName: 'Apply', input, askedPerson: true }],
+  });
+  expect(poll.actions[0].summary).toMatch(/^The caller wants to apply the work of a session/);
   await h.fails('claude_code_reply', { sessionId, prompt: 'never' }, 'SESSION_BUSY');
   const inbox = await call('/requests');
   expect(inbox.json).toMatchObject({ requests: [{ requestId, toolName: 'Apply', asShown: true, input }] });

@@ -47,7 +47,6 @@ async function workingSession(): Promise<WorkingSession> {
       isWritten: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
-      isAskingPerson: () => false,
       onSettled: () => undefined,
       onRuledOut: () => undefined,
       onRest: () => undefined,
@@ -114,7 +113,8 @@ test('a long silence shows in quietMs, activity and progress, and ends with the 
   const running = await workingSession();
   const { clock, session } = running;
   const { lines } = progressOf(running);
-  const view = (): Record<string, unknown> => checkView(session.read(), viewOptions('wait', {}));
+  const view = (): Record<string, unknown> =>
+    checkView({ ...session.read(), isLeftToPerson: () => false }, viewOptions('wait', {}));
   clock.advance(29_000);
   expect(view()).not.toHaveProperty('quietMs');
   clock.advance(31_000);

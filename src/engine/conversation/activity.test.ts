@@ -1,3 +1,4 @@
+import type { Outcome } from '../requests/requests.ts';
 import { expect, test } from 'vitest';
 import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { Activity } from './activity.ts';
@@ -26,6 +27,26 @@ test('the activity line shows a pending request as waiting, and a cost only once
   activity.toolEnded('a', ended(true, 'bad'));
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
   expect(activity.line(0.001, false)).toBe('1 tool (1 Bash), 1 failed, <$0.01');
+});
+
+test('a call that was allowed without its process is made again and counts once; an answered question is done', () => {
+  const activity = startedActivity();
+  const call = { toolUseId: 'a', toolName: 'Bash', input: { command: 'npm test' } };
+  const allowed: Outcome = { decision: { behavior: 'allow' }, source: 'caller', detached: true };
+  const question = openRequest('AskUserQuestion', {}, { toolUseId: 'q' });
+  activity.requestOpened(openRequest('Bash', call.input, { toolUseId: 'a' }));
+  activity.requestOpened(question);
+  activity.requestSettled({ ask: call }, allowed, {});
+  activity.requestSettled(question, allowed, { answers: { 'Which?': 'this' } });
+  expect(activity.line(undefined, false)).toBe('1 tool (1 AskUserQuestion)');
+  activity.toolUsed({ ...call, toolUseId: 'b' });
+  activity.toolEnded('b', ended(false, 'passed'));
+  activity.endAll();
+  expect(activity.toolUses.map(({ id, status }) => [id, status])).toEqual([
+    ['q', 'completed'],
+    ['b', 'completed'],
+  ]);
+  expect(activity.log.all).toHaveLength(1);
 });
 
 test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {

@@ -165,7 +165,7 @@ export class Activity {
       return;
     }
     uses.delete(id);
-    this.#log.denied(id);
+    this.#log.neverRan(id);
     const count = (this.#counts.get(use.toolName) ?? 0) - 1;
     if (count > 0) this.#counts.set(use.toolName, count);
     else this.#counts.delete(use.toolName);
@@ -209,7 +209,7 @@ export class Activity {
   #denied(id: string, by: DeniedBy | undefined, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toWrite.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
-    this.#log.denied(id);
+    this.#log.neverRan(id);
     this.#hasProblems = true;
     use.status = 'denied';
     use.deniedBy = by;
@@ -288,12 +288,14 @@ export class Activity {
   line(costUsd: number | undefined, working: boolean): string {
     const parts: string[] = [];
     if (this.#note !== undefined) parts.push(this.#note);
-    const kinds = [...this.#counts].sort(([, a], [, b]) => b - a);
+    const kinds = [...this.#counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
     const shown = kinds.slice(0, 5).map(([name, count]) => `${String(count)} ${name}`);
     if (kinds.length > shown.length) shown.push('…');
     const count = this.toolCount;
     parts.push(
-      count === 0 ? 'no tools yet' : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
+      count === 0
+        ? `no tools${working ? ' yet' : ''}`
+        : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
       ...this.#troubles(),
     );
     if (working) parts.push(this.#now());

@@ -269,7 +269,7 @@ export class Conversation {
     if (again) return again;
     this.times.heard(this);
     const { speech } = this.#reports;
-    const lastText = speech.last(ask);
+    const saidPlan = speech.plan(ask);
     const said = speech.aboutCall(ask);
     const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
     // Only an edit has anything to wait for.
@@ -283,7 +283,7 @@ export class Conversation {
     if (granted) return this.#repeated(ask, granted);
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { lastText, said, agent, edit, target, branch, scope, verdict });
+    return this.#ask(ask, { saidPlan, said, agent, edit, target, branch, scope, verdict });
   }
 
   /** A call that was allowed while there was no process runs now, with the changes that were made to it then. */
@@ -323,7 +323,7 @@ export class Conversation {
     this.times.callBegins();
     const ask = ownAsk(proposal);
     const { opening, action } = proposal;
-    void this.#ask(ask, { lastText: '', own: { opening, action, backTo } });
+    void this.#ask(ask, { saidPlan: '', own: { opening, action, backTo } });
     return ask.requestId;
   }
 

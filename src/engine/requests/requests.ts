@@ -271,10 +271,10 @@ export function settledEvent(
     toolUseId: ask.toolUseId,
     decision: decision.behavior,
     source,
+    ...(detached && !request.own && { detached }),
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ran && { input: ran }),
     ...(answers && { answers }),
-    ...(detached && { detached }),
     ...(rule && { by: 'rule', rule }),
   };
 }

@@ -225,7 +225,6 @@ export class SessionHost {
         (await transcripts.mentions(id, messageId)) || transcripts.isProjectWrittenSince(id, since),
       onOpened: (session, request) => trail.requested(session, request),
       onRequest: (session, request) => approvals.requested(session, request),
-      isAskingPerson: (request) => approvals.isAskingPerson(request),
       onSettled: (session, request, outcome) => {
         trail.settled(session, request, outcome);
         if (outcome.rule) services.standingRules?.used(outcome.rule.id);

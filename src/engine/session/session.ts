@@ -10,7 +10,7 @@ import type { Workspace } from '../../workspace/workspace.ts';
 import type { ConversationEvent } from '../conversation/conversation-types.ts';
 import { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
-import type { SessionReading } from '../conversation/reading.ts';
+import type { WholeReading } from '../conversation/reading.ts';
 import { isAtRest, type State } from '../conversation/state.ts';
 import { lostContact } from '../conversation/turn-result.ts';
 import { deferred, settledWithin } from '../clock.ts';
@@ -141,7 +141,7 @@ export class Session implements AskingSession {
   }
 
   /** What a reader gets of it. */
-  read(): SessionReading {
+  read(): WholeReading {
     return readingOf(this);
   }
 
