@@ -17,6 +17,7 @@ import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { openStorage, type HubStorage } from './storage.ts';
+import { auditMissingDecisions } from './missing-decisions.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify/notify-target.ts';
 import { Notifier, type NotifierServices } from './notify/notify.ts';
@@ -131,6 +132,11 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => engine.close(processesAtEnd));
     // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
+    const { store, by } = storage;
+    const missing = { store, hub: by.hub, startedAt: Date.parse(startedAt), auditLog: settings.auditLog };
+    auditMissingDecisions({ ...missing, audit: engine.audit }).catch((error: unknown) =>
+      host.log('warn', `audit log: not compared with the store: ${messageOf(error)}`),
+    );
     await storage.restore(hosted, kept);
     const runner = fleet?.runCommands(engine, host.log);
     undo.push(async () => runner?.close());

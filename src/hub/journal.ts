@@ -257,7 +257,7 @@ export class Journal implements SessionArchive {
             type: 'request.settle',
             sessionId,
             requestId: notice.request.id,
-            outcome: outcomeRow(notice.request, notice.outcome, this.#options.now()),
+            outcome: outcomeRow(notice.request, notice.outcome, this.#options.now(), this.#options.by.hub),
           });
         break;
       case 'start_failed': {
