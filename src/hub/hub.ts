@@ -64,6 +64,9 @@ const UNPROVEN = 'it cannot identify the process of this client, for example bec
 const UNLIMITED_CALLERS =
   'callers over HTTP may start sessions in any directory of this user outside the hub’s and Claude Code’s own files; limit them with CLAUDE_CODE_MCP_ALLOWED_DIRS';
 
+/** How long a hub that stops waits for calls that are being carried out. */
+const LAST_CALLS_MS = 3_000;
+
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory already has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
   const { version, argv, dashboardDir, keeperFile, ...host } = context;
@@ -142,6 +145,8 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(async () => runner?.close());
 
     const once = new Once({ store: storage.store, hub: storage.by, now: Date.now });
+    // Whoever sends a call again to the next hub is to get its outcome.
+    undo.push(() => once.settled(LAST_CALLS_MS));
     const parts: { notifier?: Notifier | undefined } = {};
     const metrics = new HubMetrics({ engine, store: storage.store, version, notifier: () => parts.notifier });
     const push = await openPusher(settings, storage.store, {
