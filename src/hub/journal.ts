@@ -260,7 +260,10 @@ export class Journal implements SessionArchive {
           type: 'request.settle',
           sessionId,
           requestId: request.id,
-          outcome: { ...outcomeRow(request, outcome, this.#options.now()), ...(!wasAsked && { unasked: true }) },
+          outcome: {
+            ...outcomeRow(request, outcome, this.#options.now(), this.#options.by.hub),
+            ...(!wasAsked && { unasked: true }),
+          },
         });
         break;
       }

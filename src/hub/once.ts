@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import { addedBy, newCommandId } from '../fleet/command-record.ts';
 import type { Started } from '../engine/session/elsewhere.ts';
@@ -146,6 +147,14 @@ export class Once {
       clearTimeout(waiting.timer);
       this.#underWay.delete(command.id);
     }
+  }
+
+  /** Resolves when the calls under way have ended, but at the latest after this long. */
+  async settled(withinMs: number): Promise<void> {
+    const late = new AbortController();
+    const all = Promise.allSettled(this.#underWay.values());
+    await Promise.race([all, pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
   }
 
   /** The command that already used this key, if any; otherwise this one is stored. */

@@ -50,15 +50,9 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source, by, byName, always, rule }: Outcome): void {
-    const ran = ranInstead(request, decision);
-    const details = {
-      request: request.id,
-      ...(by !== undefined && by !== session.owner.id && { by }),
-      ...(always && { always }),
-      ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
-      ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
-    };
+  settled(session: Session, request: OpenRequest, outcome: Outcome): void {
+    const { decision, source, by, byName } = outcome;
+    const details = decisionDetails(request.id, session.owner.id, outcome, ranInstead(request, decision));
     const decider = by === undefined ? {} : { principal: by, ...(byName !== undefined && { name: byName }) };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior, decider);
   }
@@ -146,6 +140,22 @@ export class SessionTrail {
       this.#audit.record(record);
     });
   }
+}
+
+/** `ran`: the input that was allowed, if it is not the one that was asked about. */
+export function decisionDetails(
+  requestId: string,
+  owner: string,
+  { by, always, rule }: Pick<Outcome, 'by' | 'always' | 'rule'>,
+  ran: object | undefined,
+): Record<string, string | number | boolean> {
+  return {
+    request: requestId,
+    ...(by !== undefined && by !== owner && { by }),
+    ...(always && { always }),
+    ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
+    ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
+  };
 }
 
 /** Counts, and which check: file names do not belong in the log. */

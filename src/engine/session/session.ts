@@ -327,7 +327,7 @@ export class Session implements AskingSession {
     const { request, decision } = this.conversation.requests.decisionFor(requestId, answer);
     // Claude Code confines what it asks for itself, not what an answer puts in its place.
     if (decision.behavior === 'allow')
-      checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
+      checkChangedInput(request.ask.toolName, decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     const note = callNote(request, answer.message, decision, source);
     const { requests, decidedAway } = this.conversation;
     if (note !== undefined && requests.isDetached(requestId)) decidedAway.note(note);

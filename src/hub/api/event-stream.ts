@@ -157,7 +157,7 @@ async function frameFor(
       );
     case 'request':
       // Its decision is an event of the session; nobody ever waited for it.
-      if (entry.row.outcome?.['unasked'] === true) return undefined;
+      if (entry.row.outcome?.unasked) return undefined;
       return frame({ event: 'request', data: await requestView(entry.row, session, view) });
     case 'event':
       return frames.of(entry, '', () => frame({ event: 'event', data: { sessionId, ...eventView(entry.row) } }));
