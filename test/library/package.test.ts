@@ -124,7 +124,7 @@ test('the worktree example applies the smallest of three changes', async () => {
     cwd: root,
     env: world.env,
   });
-  expect(stdout).toContain('Make it, in the fastest way: 1 file(s), +3 -0, nothing checked');
+  expect(stdout).toContain('Make it, in the fastest way: files changed: 1 (+3 -0), nothing checked');
   expect(stdout).toContain('Make it, with as few changes as possible: applied');
   expect((await git('log', '--format=%s')).stdout).toBe('Make it\nbegin\n');
   expect((await git('show', 'HEAD:made.txt')).stdout).toBe('one\n');
