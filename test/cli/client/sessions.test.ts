@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { httpError, text, tool } from '../../../src/scripted-model/reply.ts';
 import { shareHarness } from '../../harness/harness.ts';
 import { HAS_TERMINALS, PseudoTerminal } from '../../harness/pseudo-terminal.ts';
 import { runCommand, type CommandRun } from '../run-command.ts';
@@ -107,9 +107,13 @@ it('a script without a terminal reads; it starts and sends with a token', async 
     .map((line) => JSON.parse(line) as { data: { kind: string } });
   expect(events.map(({ data }) => data.kind)).toEqual(expect.arrayContaining(['prompt', 'message', 'result']));
 
+  h.model.on('and fail').always(httpError(400));
+  const failed = await run(['send', sessionId, '--follow', 'and fail'], env);
+  expect(failed).toMatchObject({ code: 1, stdout: expect.stringMatching(/■ failed \(1 turn, .* s\)\n {2}API Error/) });
+
   expect(await run(['show', 'ffff'], env)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('begins with ffff'),
+    stderr: expect.stringContaining('begins with "ffff"'),
   });
   expect(await run(['sessions', '--al'])).toMatchObject({
     code: 2,
