@@ -74,12 +74,15 @@ it.runIf(HAS_TERMINALS)('text is shown as it is written, once; in a pipe when it
   h.model.on('tell a story').reply(text(lines.join('\n')).chunks(12, 250));
   const { sessionId } = await h.ok('claude_code', { prompt: 'tell a story' });
   const env = h.environment();
-  const following = await PseudoTerminal.run(['follow', sessionId, '--until-rest'], { env, cwd: h.project });
+  // A terminal that does not know its width.
+  const setup = { env, cwd: h.project, columns: 0 };
+  const following = await PseudoTerminal.run(['follow', sessionId, '--until-rest'], setup);
   await following.shows('●\u001b[39m First \\u001b[2Jline.');
   expect(following.output).not.toContain('The end.');
   expect(await following.exited).toBe(0);
   for (const line of ['First \\u001b[2Jline.\r\n', 'in several pieces.\r\n', '  The end.\r\n'])
     expect(following.output.split(line)).toHaveLength(2);
+  expect(following.output).not.toMatch(/\u001b\[\d+A/);
   const piped = await run(['follow', sessionId, '--until-rest']);
   expect(piped.stdout).toContain(`● First \\u001b[2Jline.\n  \n  ${lines[2]!}\n  The end.\n\n■ done`);
 });
