@@ -45,7 +45,9 @@ async function dispatch(source: CommandSource): Promise<number> {
   if (command !== 'serve' && command !== 'hub') process.stdout.off('error', onClosedPipe).on('error', onClosedPipe);
   switch (command) {
     case 'help':
-      process.stdout.write(topic === undefined ? helpText() : await (await import('./commands.ts')).commandHelp(topic));
+      process.stdout.write(
+        topic === undefined ? helpText() : await (await import('./commands.ts')).commandHelp(topic, rest[0]),
+      );
       return 0;
     case 'version':
       process.stdout.write(`${version}\n`);

@@ -2,14 +2,15 @@ import { existsSync } from 'node:fs';
 import { formatAudit, mentions, readAudit, type AuditReading, type ShownAuditEntry } from '../../audit/report.ts';
 import { quote, SettingsError } from '../../config/bad-input.ts';
 import { runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { messageOf } from '../../errors/errors.ts';
+import { messageOf, ownFileProblem } from '../../errors/errors.ts';
 import { AuditTargets } from '../../hub/api/audit-targets.ts';
 import { defined } from '../../mcp/tools/fields.ts';
+import { AUDIT_KINDS, VERDICTS } from '../../schema/enums.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore, sqliteFile } from '../../store/open-store.ts';
 import { AUDIT_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
-import { parseFlags, refuseWords } from '../parse-flags.ts';
+import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
 
 export interface AuditCommandContext {
   /** The audit log, or `off`. */
@@ -29,6 +30,8 @@ export async function runAudit(
   refuseWords('audit', words);
   const { last = '50', json = false, since, until, search, session, person, tool, decision, kind } = given;
   if (!/^[1-9]\d{0,8}$/.test(last)) throw new SettingsError(`--last takes a whole number above 0, not ${quote(last)}.`);
+  if (decision !== undefined) requireWord('There is no decision', decision, VERDICTS);
+  if (kind !== undefined) requireWord('There is no kind', kind, AUDIT_KINDS);
   const [from, to] = [moment('--since', since), moment('--until', until)];
   if (path === 'off') {
     writeError('The audit log is off. Unset CLAUDE_CODE_MCP_AUDIT_LOG, or set it to a path, to turn it on.\n');
@@ -52,7 +55,7 @@ export async function runAudit(
     write(json ? entries.map((entry) => `${JSON.stringify(entry)}\n`).join('') : formatList(entries, reading, path));
     return 0;
   } catch (error) {
-    writeError(`The audit log ${path} cannot be read: ${messageOf(error)}\n`);
+    writeError(`The audit log cannot be read: ${messageOf(ownFileProblem(error) ?? error)}\n`);
     return 1;
   } finally {
     await store?.close();

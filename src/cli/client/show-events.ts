@@ -92,7 +92,9 @@ function resultLines(result: AgentResult, paint: Paint): string[] {
   const facts = [counted(numTurns, 'turn'), `${(durationMs / 1000).toFixed(1)} s`].join(', ');
   if (interrupted) return ['', `${paint.yellow('■')} interrupted (${facts})`];
   if (!isError) return ['', `${paint.green('■')} done (${facts})`];
-  return ['', `${paint.red('■')} failed: ${oneLine(text === '' ? (errorSubtype ?? '') : text, LINE_CHARS)} (${facts})`];
+  // Whole: it may name the command that mends it.
+  const why = text.trim() === '' ? (errorSubtype ?? '') : text;
+  return ['', `${paint.red('■')} failed (${facts})`, ...(why === '' ? [] : indented(' ', why))];
 }
 
 /**
