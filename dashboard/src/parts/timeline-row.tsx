@@ -168,7 +168,13 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
             <span class="tool-summary mono">
               <Visible text={toolSummary(call.name, call.ran ?? call.input, cwd)} />
             </span>
-            <span class="took quiet">{progress === 'done' || progress === 'failed' ? took : word}</span>
+            <span class="took quiet">
+              {progress === 'done' && call.input['run_in_background'] === true
+                ? 'started in the background'
+                : progress === 'done' || progress === 'failed'
+                  ? took
+                  : word}
+            </span>
           </>
         }
       >
