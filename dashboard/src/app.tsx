@@ -90,7 +90,16 @@ function titleOf({ name }: Page): string {
   return titles[name];
 }
 
+function NotYours({ what }: { what: string }) {
+  return (
+    <main class="page" id="content" tabIndex={-1}>
+      <Empty title={`Your role may not ${what}`} />
+    </main>
+  );
+}
+
 function CurrentPage({ page: shown }: { page: Page }) {
+  const may = me.value?.may;
   switch (shown.name) {
     case 'inbox':
       return shown.request === undefined ? <InboxPage /> : <RequestPage key={shown.request} id={shown.request} />;
@@ -104,15 +113,15 @@ function CurrentPage({ page: shown }: { page: Page }) {
         </>
       );
     case 'audit':
-      return <AuditPage query={shown.query} />;
+      return may?.readAudit === false ? <NotYours what="read the audit trail" /> : <AuditPage query={shown.query} />;
     case 'rules':
-      return <RulesPage />;
+      return may?.readAll === false ? <NotYours what="read the rules" /> : <RulesPage />;
     case 'tokens':
-      return <TokensPage />;
+      return may?.manageTokens === false ? <NotYours what="manage tokens" /> : <TokensPage />;
     case 'costs':
       return <CostsPage />;
     case 'new':
-      return <NewSessionPage />;
+      return may?.start === false ? <NotYours what="start sessions" /> : <NewSessionPage />;
     case 'unknown':
       return (
         <main class="page" id="content" tabIndex={-1}>

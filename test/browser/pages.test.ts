@@ -131,6 +131,11 @@ describe('every page', () => {
       'Sessions',
       'Rules',
     ]);
+    for (const fragment of ['#/tokens', '#/audit', '#/new']) {
+      await page.goto(hub.url + fragment);
+      await page.getByText(/^Your role may not/).waitFor();
+      expect(await names()).toEqual(['Notifications', 'Sign out', 'Keyboard']);
+    }
     await page.goto(hub.url + SESSION);
     await page.getByRole('heading', { name: 'Fix the failing price test' }).waitFor();
     const aroundIt = ['All', 'Waiting', 'Working', 'At rest', 'Cancelled', 'Archived', 'Start ↑', 'Outline'];

@@ -136,6 +136,10 @@ test('a rule that denies or asks also holds in a process that runs already', asy
     target: 'ls docs',
     details: { by: 'rule', rule: id, author },
   });
+  const { json: log } = await call('viewer', 'GET', `/sessions/${audited.session}/events`);
+  expect(log.events.map(({ data }: Json) => data)).toContainEqual(
+    expect.objectContaining({ kind: 'tool_refused', by: 'rule', rule: { id, author } }),
+  );
   await eventually(
     async () =>
       (await call('viewer', 'GET', '/rules')).json.rules.some((rule: Json) => rule.id === id && rule.uses > 0),

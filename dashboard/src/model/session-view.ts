@@ -13,9 +13,15 @@ const PAGE_BACK = 300;
 export type ViewState =
   { readonly state: 'loading' | 'shown' | 'missing' } | { readonly state: 'failed'; readonly why: string };
 
+interface InheritedPart {
+  readonly sessionId: string;
+  readonly timeline: Timeline;
+}
+
 export type Inherited =
   | { readonly state: 'none' | 'loading' }
-  | { readonly state: 'shown'; readonly title: string; readonly timeline: Timeline }
+  /** Oldest first: a copy of a copy inherited from both. Without `isWhole`, the first of them is gone. */
+  | { readonly state: 'shown'; readonly parts: readonly InheritedPart[]; readonly isWhole: boolean }
   | { readonly state: 'failed'; readonly why: string };
 
 /** A session that changes all the time is shown as it was a moment ago. */
@@ -177,22 +183,25 @@ export class SessionView {
   }
 
   async readInherited(): Promise<void> {
-    const { sessionId, through = Infinity } = this.detail.value?.forkOf ?? {};
-    if (sessionId === undefined) return;
+    const parts: InheritedPart[] = [];
+    let isWhole = true;
     this.inherited.value = { state: 'loading' };
-    try {
-      const { title = '' } = await api.session(sessionId);
-      const timeline = new Timeline();
-      for (let after = 0, more = true; more;) {
-        const page = await api.events(sessionId, { after, limit: PAGE });
-        for (const event of page.events) if (event.id <= through) timeline.add(event);
-        after = page.events.at(-1)?.id ?? page.lastId;
-        more = page.events.length > 0 && after < Math.min(page.lastId, through);
+    for (let origin = this.detail.value?.forkOf; origin;) {
+      const { sessionId, through = Infinity } = origin;
+      try {
+        const { forkOf } = await api.session(sessionId);
+        parts.unshift({ sessionId, timeline: await timelineThrough(sessionId, through) });
+        origin = forkOf;
+      } catch (error) {
+        if (parts.length === 0) {
+          this.inherited.value = { state: 'failed', why: wordsOf(error) };
+          return;
+        }
+        isWhole = false;
+        break;
       }
-      this.inherited.value = { state: 'shown', title, timeline };
-    } catch (error) {
-      this.inherited.value = { state: 'failed', why: wordsOf(error) };
     }
+    this.inherited.value = { state: 'shown', parts, isWhole };
   }
 
   isFolded = (call: ToolCall): boolean => this.#folded.get(call.id) ?? false;
@@ -266,4 +275,16 @@ export class SessionView {
 function endsWriting({ data }: ApiEvent): boolean {
   if (data.kind === 'message') return data.role === 'assistant' && data.parentToolUseId === undefined;
   return data.kind === 'result' || data.kind === 'error' || data.kind === 'prompt';
+}
+
+/** What happened in a session up to an event. */
+async function timelineThrough(sessionId: string, through: number): Promise<Timeline> {
+  const timeline = new Timeline();
+  for (let after = 0, more = true; more;) {
+    const page = await api.events(sessionId, { after, limit: PAGE });
+    for (const event of page.events) if (event.id <= through) timeline.add(event);
+    after = page.events.at(-1)?.id ?? page.lastId;
+    more = page.events.length > 0 && after < Math.min(page.lastId, through);
+  }
+  return timeline;
 }

@@ -8,7 +8,6 @@ import { go, links } from '../model/router.ts';
 import { directories, listState, loadModels, loadSessions } from '../model/sessions.ts';
 import { Models } from '../parts/composer.tsx';
 import { Dialog, DialogButtons } from '../parts/dialog.tsx';
-import { Empty } from '../parts/empty.tsx';
 import { Path, Visible } from '../parts/plain-text.tsx';
 import { projectOf } from '../text/words.ts';
 import { modeWords, PERMISSION_MODES, type PermissionMode } from '../text/permission-modes.ts';
@@ -52,13 +51,6 @@ export function NewSessionPage() {
     if (listState.peek().state === 'loading') void loadSessions();
     loadModels();
   }, []);
-  if (me.value?.may.start === false) {
-    return (
-      <main class="page" id="content" tabIndex={-1}>
-        <Empty title="Your role cannot start sessions" />
-      </main>
-    );
-  }
   const set = (part: Partial<Draft>) => {
     draft.value = { ...draft.value, ...part };
     key.current = newKey();

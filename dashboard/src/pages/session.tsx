@@ -18,7 +18,7 @@ import { Status } from '../parts/status.tsx';
 import { TimelineView } from '../parts/timeline-view.tsx';
 import type { ScrollPlace } from '../parts/virtual-list.tsx';
 import { WorkView } from '../parts/work-view.tsx';
-import { costTitle, costWords, duration, plural, shortId } from '../text/words.ts';
+import { activityWords, costTitle, costWords, duration, plural, shortId } from '../text/words.ts';
 
 const TAB_NAMES: Record<SessionTab, string> = { timeline: 'Timeline', work: 'Work', details: 'Details' };
 const AT_WORK: readonly ApiSessionDetail['state'][] = STATES_AT_WORK;
@@ -134,10 +134,11 @@ function Elapsed({ shown, detail }: { shown: SessionView; detail: ApiSessionDeta
   );
 }
 
-function activityOf({ activity, state, needs, cancelledReason }: ApiSessionDetail): string {
+function activityOf(detail: ApiSessionDetail): string {
+  const { state, needs, cancelledReason } = detail;
   if (state === 'cancelled') return cancelledReason ?? 'Cancelled permanently.';
   if (needs.length > 0 && !AT_WORK.includes(state)) return `Before it can run again, it needs: ${needs.join(', ')}`;
-  return activity ?? ' ';
+  return activityWords(detail) || ' ';
 }
 
 function Stops({ detail }: { detail: ApiSessionDetail }) {

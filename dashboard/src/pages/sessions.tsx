@@ -21,7 +21,7 @@ import { Project, Visible } from '../parts/plain-text.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { costTitle, costWords, shortId } from '../text/words.ts';
+import { activityWords, costTitle, costWords, shortId } from '../text/words.ts';
 
 const TYPING_PAUSE_MS = 200;
 
@@ -151,7 +151,7 @@ function isFilter(name: string | undefined): name is StatusFilter {
 }
 
 function SessionRow({ session, isShown }: { session: ApiSession; isShown: boolean }) {
-  const { sessionId, title, state, owner, activity, lastActiveAt } = session;
+  const { sessionId, title, state, owner, lastActiveAt } = session;
   return (
     <a class="session-row" href={links.session(sessionId)} aria-current={isShown ? 'true' : undefined}>
       <span class="row-title">
@@ -160,7 +160,7 @@ function SessionRow({ session, isShown }: { session: ApiSession; isShown: boolea
       </span>
       <Status state={state} />
       <span class="row-activity quiet">
-        <Visible text={activity ?? ''} />
+        <Visible text={activityWords(session)} />
       </span>
       <span class="row-place quiet">
         <Project of={session} /> · <Visible text={owner.name} />

@@ -36,7 +36,7 @@ interface Props {
 
 const MAX_DEPTH = 4;
 
-export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
+export function TimelineRow({ row: { item, depth, of }, shown, detail }: Props) {
   const level = `row depth-${Math.min(depth, MAX_DEPTH)}`;
   switch (item.kind) {
     case 'prompt':
@@ -74,7 +74,7 @@ export function TimelineRow({ row: { item, depth }, shown, detail }: Props) {
         </Folding>
       );
     case 'tool':
-      return <ToolRow level={level} call={item.call} shown={shown} detail={detail} />;
+      return <ToolRow level={level} call={item.call} of={of ?? detail.sessionId} shown={shown} detail={detail} />;
     case 'request':
       return (
         <div class={level}>
@@ -143,13 +143,17 @@ const MARKS: Record<Progress, { readonly mark: string; readonly word: string }> 
 interface ToolRowProps {
   level: string;
   call: ToolCall;
+  /** The session that made it. */
+  of: string;
   shown: SessionView;
   detail: ApiSessionDetail;
 }
 
-function ToolRow({ level, call, shown, detail }: ToolRowProps) {
+function ToolRow({ level, call, of, shown, detail }: ToolRowProps) {
   const { cwd } = detail;
-  const rests = !(STATES_AT_WORK as readonly string[]).includes(detail.state) && (detail.backgroundTasks ?? 0) === 0;
+  const isAtWork = (STATES_AT_WORK as readonly string[]).includes(detail.state) || (detail.backgroundTasks ?? 0) > 0;
+  // Nothing that a copy inherited goes on in it.
+  const rests = !isAtWork || of !== detail.sessionId;
   const progress = progressOf(call, rests ? 'resting' : 'working');
   const { mark, word } = MARKS[progress];
   const summary = toolSummary(call.name, call.ran ?? call.input, cwd);
@@ -170,7 +174,13 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
             <span class="tool-summary mono">
               {summary.isPath ? <Path path={summary.words} /> : <Visible text={summary.words} />}
             </span>
-            <span class="took quiet">{progress === 'done' || progress === 'failed' ? took : word}</span>
+            <span class="took quiet">
+              {progress === 'done' && call.input['run_in_background'] === true
+                ? 'started in the background'
+                : progress === 'done' || progress === 'failed'
+                  ? took
+                  : word}
+            </span>
           </>
         }
       >
@@ -186,7 +196,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
           <Code text={call.output} label="Result" tone={call.failed === true ? 'problem' : 'output'} />
         )}
       </Folding>
-      {call.images && <Images sessionId={detail.sessionId} call={call.id} {...call.images} />}
+      {call.images && <Images sessionId={of} call={call.id} {...call.images} />}
       {call.request && <Decided asked={call.request} />}
       {call.refused && !call.request && <Refused {...call.refused} />}
       {progress === 'lapsed' && <Lapsed call={call} detail={detail} />}

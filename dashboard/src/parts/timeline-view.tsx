@@ -29,14 +29,7 @@ export function TimelineView({ shown, detail, onScroll }: Props) {
   const revision = shown.revision.value;
   const inherited = shown.inherited.value;
   const rows = useMemo(
-    () => [
-      // Events of another session have ids of their own.
-      ...(inherited.state === 'shown' ? inherited.timeline.rows(shown.isFolded) : []).map(({ item, depth }) => ({
-        item: { ...item, key: `o${item.key}` },
-        depth: depth + 1,
-      })),
-      ...shown.timeline.rows(shown.isFolded),
-    ],
+    () => [...inheritedRows(shown), ...shown.timeline.rows(shown.isFolded)],
     [shown, revision, inherited],
   );
   const open = openRequestsOf(detail.sessionId);
@@ -54,7 +47,8 @@ export function TimelineView({ shown, detail, onScroll }: Props) {
   };
   const toStart = async () => {
     await shown.readAll();
-    const [first] = shown.timeline.rows(shown.isFolded);
+    const [oldest] = inheritedRows(shown);
+    const [first] = oldest ? [oldest] : shown.timeline.rows(shown.isFolded);
     if (first) list.current?.show(first.item.key);
   };
   const toEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
@@ -116,6 +110,17 @@ export function TimelineView({ shown, detail, onScroll }: Props) {
         )}
       </div>
     </div>
+  );
+}
+
+/** Events of another session have ids of their own. */
+function inheritedRows({ inherited: { value: inherited }, isFolded }: SessionView): Row[] {
+  return (inherited.state === 'shown' ? inherited.parts : []).flatMap(({ sessionId, timeline }) =>
+    timeline.rows(isFolded).map(({ item, depth }) => ({
+      item: { ...item, key: `${sessionId} ${item.key}` },
+      depth: depth + 1,
+      of: sessionId,
+    })),
   );
 }
 
@@ -229,7 +234,7 @@ function Origin({ shown, sessionId }: { shown: SessionView; sessionId: string })
     <p class="quiet origin">
       Forked from <a href={links.session(sessionId)}>session {shortId(sessionId)}</a>, with its conversation up to then.{' '}
       {inherited.state === 'shown' ? (
-        'What it inherited is indented.'
+        `What it inherited is indented.${inherited.isWhole ? '' : ' The beginning of it is no longer there.'}`
       ) : (
         <button
           type="button"

@@ -69,6 +69,17 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
+/** What is done, and what goes on beside it, also in a session at rest. */
+export function activityWords({ activity = '', backgroundTasks = 0 }: Activity): string {
+  const beside = backgroundTasks > 0 ? [`${plural(backgroundTasks, 'background task')} running`] : [];
+  return [...(activity === '' ? [] : [activity]), ...beside].join(' · ');
+}
+
+interface Activity {
+  readonly activity?: string | undefined;
+  readonly backgroundTasks?: number | undefined;
+}
+
 export function shortId(id: string): string {
   return id.slice(0, 8);
 }

@@ -88,6 +88,8 @@ export function againText({ name, input }: ToolCall): string {
 export interface Row {
   readonly item: Item;
   readonly depth: number;
+  /** The session that it happened in, if that is another one. */
+  readonly of?: string;
 }
 
 type Body<Kind extends EventBody['kind']> = Extract<EventBody, { kind: Kind }>;

@@ -261,7 +261,9 @@ export class Conversation {
       this.#react(signal);
       becameIdle ||= signal.kind === 'state' && signal.state === 'idle';
     }
-    if (event) this.#append(this.#withDenier(event.body), event.original);
+    const ruledOut = event && this.#ruledOut(event.body);
+    if (ruledOut) this.#append(ruledOut);
+    else if (event) this.#append(event.body, event.original);
     if (becameIdle) this.#becameIdle();
   }
 
@@ -362,12 +364,12 @@ export class Conversation {
     }
   }
 
-  /** Claude Code does not know whose rules it applies. */
-  #withDenier(body: EventBody): EventBody {
-    if (body.kind !== 'tool_refused') return body;
+  /** A refusal with the rule of this server that caused it: Claude Code does not know whose rules it applies. */
+  #ruledOut(body: EventBody): EventBody | undefined {
+    if (body.kind !== 'tool_refused') return undefined;
     const { deniedBy, rule } = this.activity.findToolUse(body.toolUseId) ?? {};
-    if (deniedBy === 'rule') return { ...body, by: deniedBy, ...(rule && { rule }) };
-    return deniedBy === 'disallowedTools' ? { ...body, by: deniedBy } : body;
+    if (deniedBy !== 'rule' && deniedBy !== 'disallowedTools') return undefined;
+    return { ...body, by: deniedBy, ...(rule && { rule }) };
   }
 
   #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {

@@ -21,7 +21,7 @@ test.each([
 });
 
 test('only files within the session’s directories are read', async () => {
-  writeFileSync(join(root, 'in.txt'), 'one\ntwo');
+  writeFileSync(join(root, 'in.txt'), 'one\ntwo\n');
   writeFileSync(join(outside, 'out.txt'), 'one\ntwo');
   symlinkSync(join(outside, 'out.txt'), join(root, 'link.txt'));
   const find = (file: string) => findEditPlace({ file_path: file, old_string: 'two' }, { cwd: root });

@@ -48,7 +48,8 @@ async function readInside(file: string, directories: readonly string[]): Promise
 export function placeIn(text: string, old: string): EditPlace | undefined {
   const at = text.indexOf(old);
   if (at < 0) return undefined;
-  const lines = text.split(/\r?\n/);
+  // The last line break ends a line and begins none.
+  const lines = text.replace(/\r?\n$/, '').split(/\r?\n/);
   const first = text.slice(0, at).split('\n').length;
   const last = first + old.replace(/\n$/, '').split('\n').length - 1;
   const shown = (from: number, to: number): string[] =>

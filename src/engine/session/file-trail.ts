@@ -65,7 +65,7 @@ export class FileTrail {
     await this.#queue;
     const known = this.#files.get(await canonical(file));
     if (!known)
-      return 'this server did not see the session write it, because it has restarted since; restore it yourself, for example with git';
+      return 'this server did not see the session write it: it has restarted since, or the session is a copy of the one that wrote it; restore it yourself, for example with git';
     const now = await stateOf(known.path);
     const changed = now.bytes !== known.last.bytes || known.foreignSince >= (this.#messages.get(toMessage) ?? 0);
     if (!changed) return undefined;

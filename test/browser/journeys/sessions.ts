@@ -14,6 +14,7 @@ export function sessions(world: JourneyWorld): void {
     hub.model.on('Count slowly').reply(hang());
     hub.model.on('Say hello').reply(text('Hello there.'));
     hub.model.on('Take another way').reply(text('Another way it is.'));
+    hub.model.on('Take a third way').reply(text('A third way it is.'));
     const page = await world.openSignedIn();
     await page.getByRole('button', { name: 'New session' }).click();
     await page.getByLabel('Prompt').fill('Count slowly');
@@ -49,6 +50,15 @@ export function sessions(world: JourneyWorld): void {
     await page.getByRole('button', { name: 'Show what it inherited' }).click();
     await page.getByText('Hello there.').waitFor();
     expect(await page.locator('.origin a').getAttribute('href')).toBe(new URL(first).hash);
+    // A fork of a fork has what both had.
+    const second = page.url();
+    await page.getByLabel('Message', { exact: true }).fill('Take a third way');
+    await page.getByRole('button', { name: 'Fork' }).click();
+    await page.getByText('A third way it is.').waitFor();
+    await page.getByRole('button', { name: 'Show what it inherited' }).click();
+    await page.getByText('Another way it is.').waitFor();
+    await page.getByText('Hello there.').waitFor();
+    expect(await page.locator('.origin a').getAttribute('href')).toBe(new URL(second).hash);
     await page.getByRole('button', { name: 'Cancel session' }).click();
     await page.getByRole('button', { name: 'Yes, cancel it' }).click();
     await waitForState(page, 'Cancelled');

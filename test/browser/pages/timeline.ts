@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ApiEvent } from '../../../src/schema/api.ts';
-import { calls, event, request, says } from '../fixture-data.ts';
+import { calls, event, request, returns, says } from '../fixture-data.ts';
 import { card, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 /** A permission that was asked for and given. */
@@ -56,6 +56,30 @@ export function timeline(): void {
     await page.getByText('Claude was asked to make the call again.').waitFor();
     const sent = hub.calls.find(({ path }) => path.endsWith('/messages'))?.body as { prompt: string };
     expect(sent.prompt).toContain('"command": "npm publish"');
+  });
+
+  test('what runs in the background of a session at rest is said, and its call is not shown as over in an instant', async () => {
+    const { page, hub } = await show(
+      (data) => {
+        Object.assign(data.sessions[0]!, {
+          status: 'idle',
+          state: 'idle',
+          activity: '1 tool (1 Bash)',
+          backgroundTasks: 1,
+        });
+        data.requests = [];
+        data.events[SESSION_ID] = [
+          calls(1, 't1', 'Bash', { command: 'npm run dev', run_in_background: true }),
+          returns(2, 't1', 'Command running in background'),
+        ];
+      },
+      {},
+      SESSION,
+    );
+    await page.locator('.row.tool', { hasText: 'started in the background' }).waitFor();
+    await page.locator('.activity').getByText('1 tool (1 Bash) · 1 background task running').waitFor();
+    await page.goto(`${hub.url}#/sessions`);
+    await page.locator('.session-row').getByText('1 background task running').waitFor();
   });
 
   test('a request names the sub-agent that asks, and a path is outside only if it is', async () => {
