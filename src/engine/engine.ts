@@ -288,11 +288,13 @@ export class Engine {
     { by, id, prompt, streamsText = this.#streamsText }: StartRequest,
     options: SessionOptions,
   ): Promise<Session> {
+    const rules = this.#rulesOf(by);
     const worktree =
-      options.workspace && ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, options));
+      options.workspace &&
+      ((id: string): Promise<OpenedWorkspace> => this.#worktrees.create(id, options, rules.launches));
     return this.#host.launch(
       {
-        rules: this.#rulesOf(by),
+        rules,
         options,
         origin: { kind: 'new' },
         streamsText,

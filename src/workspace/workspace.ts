@@ -49,7 +49,7 @@ import {
   type KeptStart,
   type Snapshot,
 } from './report/snapshot.ts';
-import { pinSettings } from './git/pinned-settings.ts';
+import { pinSettings, type PinOptions } from './git/pinned-settings.ts';
 import {
   sandboxWrites,
   listRecordIds,
@@ -182,7 +182,7 @@ export class Workspaces {
   }
 
   /** A session in a directory. Costs nothing where there is no git. */
-  async openDirectory(sessionId: string, cwd: string): Promise<Workspace> {
+  async openDirectory(sessionId: string, cwd: string, options?: PinOptions): Promise<Workspace> {
     const git = (await hasRepositoryAbove(cwd)) ? await this.git() : undefined;
     const found = git && (await findCheckout(git, cwd).catch(() => undefined));
     if (!git || !found) return this.#withoutPlans(directoryWithoutGit(cwd));
@@ -190,7 +190,7 @@ export class Workspaces {
     await mkdir(scratch, { recursive: true, mode: 0o700 });
     if (Date.now() - this.#sweptAt > DAY_MS) await this.sweep();
     const kept = await loadStart(scratch, found.workTree);
-    const { pinned, begun } = kept ?? (await beginIn(git, found, scratch));
+    const { pinned, begun } = kept ?? (await beginIn(git, found, scratch, options));
     const start: Snapshot = { ...begun, head: begun.head, branch: begun.branch, logged: begun.logged };
     return this.#withoutPlans({
       ...common({ host: git, checkout: found, pinned, scratch }, cwd, async () => start),
@@ -272,8 +272,8 @@ export class Workspaces {
 const DAY_MS = 24 * 3_600_000;
 
 /** The session's first look at its checkout: work is compared with it, and git keeps these settings. */
-async function beginIn(host: GitHost, checkout: Checkout, scratch: string): Promise<KeptStart> {
-  const pinned = await pinSettings(host, checkout);
+async function beginIn(host: GitHost, checkout: Checkout, scratch: string, options?: PinOptions): Promise<KeptStart> {
+  const pinned = await pinSettings(host, checkout, options);
   const begun = await takeSnapshot({ host, checkout, pinned, scratch }, 'ahead');
   const start = { root: checkout.workTree, pinned, begun: { ...begun, changed: [...begun.changed] } };
   await keepStart(scratch, start);

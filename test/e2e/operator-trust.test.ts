@@ -1,6 +1,7 @@
 /** With APPROVALS=human, whenever a process starts, a directory that no person has trusted grants and runs nothing. */
 
-import { existsSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -37,6 +38,20 @@ async function makeEager(directory: string): Promise<string> {
   await writeFile(join(directory, '.claude', 'commands', 'rush.md'), skill.slice(3).join('\n'));
   await writeFile(join(directory, '.mcp.json'), JSON.stringify({ mcpServers: { eager: server } }));
   return directory;
+}
+
+/** A file that its repository has git pass through a program; it is as committed only to those who do. */
+function makeFilter(directory: string): void {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=x', '-c', 'user.email=x', ...args], { cwd: directory });
+  git('init', '--quiet');
+  writeFileSync(join(directory, 'filtered'), 'one\n');
+  writeFileSync(join(directory, '.gitattributes'), 'filtered filter=eager\n');
+  git('add', 'filtered', '.gitattributes');
+  git('commit', '--quiet', '--message', 'begin');
+  const ran = `touch ${join(directory, 'ran-filter')}; cat`;
+  for (const name of ['clean', 'smudge']) git('config', `filter.eager.${name}`, ran);
+  writeFileSync(join(directory, 'filtered'), 'two\n');
 }
 
 const touch = (name: string) => tool('Bash', { command: `touch ran-${name}`, description: 'touch' });
@@ -76,6 +91,7 @@ describe('with APPROVALS=human', () => {
   it('nothing in an untrusted directory takes effect, in a start, a fork or a reply after parking; the server’s own needs no trust', async () => {
     const h = harness();
     const eager = await eagerIn(h, 'untrusted');
+    makeFilter(eager);
     const { sessionId, warnings } = await attempt(h, { cwd: eager });
     expect(warnings).toEqual([expect.stringContaining(`${eager} is not trusted`)]);
 
@@ -88,6 +104,10 @@ describe('with APPROVALS=human', () => {
       expect(await attempt(h, { sessionId, forkSession })).toMatchObject({
         warnings: [expect.stringContaining('trusted')],
       });
+    const { diff } = await h.ok('claude_code_session', { action: 'diff', sessionId });
+    expect(diff).toBeDefined();
+    const workspace = { type: 'worktree' };
+    await attempt(h, { cwd: eager, advanced: { workspace } });
     expect(whatRan(eager)).toEqual([]);
   });
 

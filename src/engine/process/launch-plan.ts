@@ -37,7 +37,7 @@ export class LaunchPlanner {
   /** `owner`: the principal that the session belongs to. */
   async plan(admitted: SessionOptions, worktree?: Workspace, owner = ''): Promise<LaunchPlan> {
     const { options, managedSettings, env, warnings } = imposeRules(this.#settings, admitted, {
-      trusted: await this.#isTrusted(admitted),
+      trusted: await this.isTrusted(admitted),
       configDir: this.#services.configDir,
       worktree: ownWorktree(worktree, this.#settings),
       masked: this.#settings.sandbox ? maskedPlaces(this.#services.privatePlaces ?? [], worktree) : [],
@@ -77,7 +77,7 @@ export class LaunchPlanner {
   }
 
   /** A directory needs trust only where a person must grant permissions: otherwise it is used as in the terminal. */
-  async #isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
+  async isTrusted({ cwd, projectConfigRoot }: SessionOptions): Promise<boolean> {
     const directory = projectConfigRoot ?? cwd;
     if (this.#settings.approvals !== 'human' || directory === undefined) return true;
     if (this.#directories.isOwn(directory)) return true;

@@ -37,11 +37,13 @@ export function launchAttempts(
   host: SessionHost,
   starts: readonly AttemptStart[],
 ): Promise<Session[]> {
+  const [first] = starts;
+  if (!first) return Promise.resolve([]);
   const reserved = starts.map((start) => ({ ...start, id: randomUUID(), place: freePlace() }));
   const ids = reserved.map(({ id }) => id);
   const places = reserved.map(({ place }) => place);
   return parts.registry.withPlaces(places, async () => {
-    const worktrees = await openWorktrees(parts, ids, starts[0]?.seed.options ?? {});
+    const worktrees = await openWorktrees(parts, ids, first.seed);
     const launched = await Promise.allSettled(
       reserved.map(({ seed, prompt, id, place }) =>
         host.launchIn(place, { ...seed, id, attempts: ids, worktree: worktrees.of }, prompt),
@@ -73,9 +75,9 @@ interface OpenedWorktrees {
 async function openWorktrees(
   { worktrees, services }: EngineParts,
   [first = '', ...others]: readonly string[],
-  options: SessionOptions,
+  { options, rules: { launches } }: Pick<NewSession, 'options' | 'rules'>,
 ): Promise<OpenedWorktrees> {
-  const opened = await worktrees.create(first, options);
+  const opened = await worktrees.create(first, options, launches);
   const copies = new Map(others.map((id) => [id, worktrees.fork(id, opened.workspace)]));
   const settled = await Promise.allSettled(copies.values());
   const failed = settled.find((one) => one.status === 'rejected');

@@ -25,7 +25,7 @@ import type { SessionOptions } from '../../schema/session-options.ts';
 import type { SessionSeed, SessionServices } from './session-types.ts';
 import { eventLimits } from '../conversation/event-log.ts';
 import type { OpenedWorkspace } from './session-work.ts';
-import { inWorktree, requireWorktree, type SessionWorktrees } from './session-worktrees.ts';
+import { filtersIn, inWorktree, requireWorktree, type SessionWorktrees } from './session-worktrees.ts';
 import { Session } from './session.ts';
 import { TranscriptAccess } from '../process/transcript-check.ts';
 
@@ -281,10 +281,12 @@ export class SessionHost {
     const load = services.workspaces;
     if (!load) return {};
     return {
-      openWorkspace: async ({ id, options }) => {
+      openWorkspace: async (session) => {
         const { workspaces, ...words } = await load();
+        const { id, options } = session;
         const directory = options.cwd ?? rules.policy.directories.own ?? '.';
-        return { ...words, workspace: await workspaces.openDirectory(id, directory) };
+        const filters = filtersIn(await session.rules.launches.isTrusted(options));
+        return { ...words, workspace: await workspaces.openDirectory(id, directory, { filters }) };
       },
       loadWords: load,
       othersWorked: (session, root, since) =>

@@ -8,10 +8,16 @@ import type { Workspace } from '../../workspace/workspace.ts';
 import type { WorktreeState } from '../../workspace/worktree/worktree-state.ts';
 import type { OwnWorktree } from '../rules/imposed-sandbox.ts';
 import type { WorkspaceModule } from '../ports.ts';
+import type { LaunchPlanner } from '../process/launch-plan.ts';
 import { withoutWorkspaces, type OpenedWorkspace } from './session-work.ts';
 
 /** A worktree with an unreadable record can only report that problem. */
 export type ListedWorktree = WorktreeState;
+
+/** Whose git filters the server uses: those that an untrusted repository configures are programs of its own. */
+export function filtersIn(isTrusted: boolean): 'all' | 'user' {
+  return isTrusted ? 'all' : 'user';
+}
 
 /** The worktrees of sessions: created at a start, found again later, never removed by the engine itself. */
 export class SessionWorktrees {
@@ -26,10 +32,16 @@ export class SessionWorktrees {
   }
 
   /** What a session that requests a worktree gets. */
-  async create(sessionId: string, { cwd = '', workspace }: SessionOptions): Promise<OpenedWorkspace> {
+  async create(
+    sessionId: string,
+    options: SessionOptions,
+    launches: Pick<LaunchPlanner, 'isTrusted'>,
+  ): Promise<OpenedWorkspace> {
     const { workspaces, ...words } = await this.#module();
+    const { cwd = '', workspace } = options;
+    const filters = filtersIn(await launches.isTrusted(options));
     const { base, branch } = workspace ?? {};
-    return { ...words, workspace: await workspaces.openWorktree({ sessionId, cwd, base, branch }) };
+    return { ...words, workspace: await workspaces.openWorktree({ sessionId, cwd, base, branch, filters }) };
   }
 
   /** A fork continues from the last commit of the original, on its own branch and in its own worktree. */

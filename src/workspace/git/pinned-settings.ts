@@ -39,7 +39,7 @@ interface Setting {
 }
 
 export interface PinOptions {
-  /** `user`: the repository's own configuration is ignored, since an earlier session may have written it. */
+  /** `user`: those in the repository's own configuration are ignored; whoever wrote it may not be trusted. */
   readonly filters?: 'all' | 'user';
 }
 
