@@ -41,6 +41,7 @@ for (;;) {
   }
   if (answer.result) {
     console.log(`${answer.status}: ${answer.result.result}`);
+    process.exitCode = answer.result.isError ? 1 : 0;
     break;
   }
   if (answer.isError) throw new Error(answer.error);

@@ -59,7 +59,8 @@ while True:
         decision = "allow" if sys.stdin.readline().strip() == "y" else "deny"
         call("claude_code_check", action="respond_permission", sessionId=session, requestId=action["requestId"], decision=decision)
     if "result" in answer:
-        print(f"{answer['status']}: {answer['result']['result']}")
+        result = answer["result"]
+        print(f"{answer['status']}: {result['result']}")
         break
     if answer.get("isError"):
         sys.exit(answer["error"])
@@ -68,3 +69,4 @@ while True:
 
 server.stdin.close()  # Ends the session, too.
 server.wait()
+sys.exit(1 if result["isError"] else 0)

@@ -12,10 +12,11 @@ const WAYS = ['with as few changes as possible', 'in the most readable way', 'in
 const engine = createEngine({ approvals: 'caller', maxSessions: WAYS.length });
 try {
   const sessions = await tryAll();
-  for (const { title, work = {} } of sessions) {
+  for (const { title, turn, work = {} } of sessions) {
+    if (turn?.isError) console.error(`${title}: ${turn.text}`);
     const { filesChanged, insertions, deletions, lastCheck, attention = [] } = work;
     const checked = lastCheck ? `${lastCheck.command} exited with ${lastCheck.exitCode}` : 'nothing checked';
-    console.log(`${title}: ${filesChanged} file(s), +${insertions} -${deletions}, ${checked}`);
+    console.log(`${title}: files changed: ${filesChanged} (+${insertions} -${deletions}), ${checked}`);
     for (const line of attention) console.log(`  ! ${line}`);
   }
   const [{ id: sessionId, title }] = sessions.toSorted((a, b) => rank(a) - rank(b));
@@ -26,13 +27,14 @@ try {
   const { outcome } = await engine.execute(apply);
   console.log(`${title}: ${outcome}`);
   await engine.execute({ kind: 'discard', sessionId, force: true });
+  process.exitCode = outcome === 'applied' ? 0 : 1;
 } finally {
   await engine.close();
 }
 
 /** Starts all of them from the same commit, each in its own worktree, and sees them through. */
 async function tryAll() {
-  const attempts = WAYS.map((way) => ({ prompt: `${task}, ${way}` }));
+  const attempts = WAYS.map((way) => ({ prompt: `${task.replace(/\.$/, '')}, ${way}` }));
   const options = { cwd, permissionMode: 'acceptEdits' };
   const started = await engine.execute({ kind: 'start', prompt: task, options, attempts });
   return Promise.all(started.attempts.map(({ sessionId }) => seeThrough(sessionId)));

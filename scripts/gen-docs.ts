@@ -1,6 +1,7 @@
 /**
  * Rewrites the generated documents and parts; `--check` only reports what is out of date.
- * Generates whole reference pages, the parts between markers in other pages, and name and version in every manifest.
+ * Generates whole reference pages, the parts between markers in other pages, and wherever it stands the name under which
+ * the package is published, which is that of package.json.
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -56,20 +57,25 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/rules.md': () => withParts('docs/rules.md'),
   'docs/api.openapi.json': () => apiDocument(packageJson.version),
   'README.md': () => withParts('README.md'),
+  'examples/embed.mjs': () => program('embed.mjs'),
+  'examples/two-clients.mjs': () => program('two-clients.mjs'),
+  'examples/worktrees.mjs': () => program('worktrees.mjs'),
   'server.json': () => manifest('server.json', `io.github.OWNER/${unscopedName}`),
   'packaging/mcpb-manifest.json': () => manifest('packaging/mcpb-manifest.json', unscopedName),
   // The name of a plugin is its own: it is part of the names of its tools.
   'plugin/.claude-plugin/plugin.json': () => manifest('plugin/.claude-plugin/plugin.json', undefined),
 };
 
+/** What npm calls the file of a package, scoped or not. */
+function packedFile(version: string): string {
+  return `${packageJson.name.replace(/^@/, '').replace('/', '-')}-${version}.tgz`;
+}
+
 function installSteps(): string {
-  const { name, version } = packageJson;
-  // What npm calls the file of a scoped package.
-  const file = `${name.replace(/^@/, '').replace('/', '-')}-${version}.tgz`;
   const lines = [
     'npm ci',
     'npm pack',
-    `npm install -g ./${file}`,
+    `npm install -g ./${packedFile(packageJson.version)}`,
     'claude-code-mcp doctor           # checks Node, Claude Code and your login, and says what to fix',
     'claude-code-mcp install codex    # or another client, below',
   ];
@@ -78,11 +84,18 @@ function installSteps(): string {
 
 /** A program that the tests run, as the page shows it. */
 function programPart(file: string, language: string): string {
-  return `\`\`\`${language}\n${readFileSync(path.join(root, 'examples', file), 'utf8')}\`\`\`\n`;
+  return `\`\`\`${language}\n${program(file)}\`\`\`\n`;
+}
+
+function program(file: string): string {
+  const text = readFileSync(path.join(root, 'examples', file), 'utf8');
+  return text.replace(/^(import \{ createEngine.* from )'[^']+'/m, `$1'${packageJson.name}'`);
 }
 
 function withParts(file: string): string {
-  return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file);
+  return fillGeneratedParts(readFileSync(path.join(root, file), 'utf8'), PARTS, file)
+    .replaceAll(/`npm uninstall -g [^`]+`/g, `\`npm uninstall -g ${packageJson.name}\``)
+    .replaceAll(/`npm install \.\/[^`]+-<version>\.tgz`/g, `\`npm install ./${packedFile('<version>')}\``);
 }
 
 /** Name and version are those of package.json. */

@@ -2,6 +2,7 @@
 
 import path from 'node:path';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { counted } from '../../src/text/columns.ts';
 import { textCaller } from '../../test/e2e/text-caller.ts';
 import { openHarness, type Harness, type HarnessOptions } from '../../test/harness/open-harness.ts';
 import { jobsIn, leftIn, prepareProject, QUESTION_JOB, TOOL_CALLS } from './caller-jobs.ts';
@@ -108,11 +109,11 @@ async function ownRows(harness: Harness): Promise<{ rows: Row[]; bytes: Record<s
   const targets = new Map(jobsIn(harness.project).map(({ what, most }) => [what, most]));
   for (const { job, calls, bytes: read } of jobs.jobs) {
     const most = targets.get(job) ?? { calls: 0, bytes: 0 };
-    bytes[`${job} (${calls} calls)`] = read;
+    bytes[`${job} (${counted(calls, 'call')})`] = read;
     rows.push({
       what: `bytes and calls of a caller: ${job}`,
-      target: `at most ${most.calls} calls and ${count(most.bytes)} bytes`,
-      measured: `${calls} calls, ${count(read)} bytes`,
+      target: `at most ${counted(most.calls, 'call')} and ${count(most.bytes)} bytes`,
+      measured: `${counted(calls, 'call')}, ${count(read)} bytes`,
       reached: calls <= most.calls && read <= most.bytes,
       numbers: { calls, bytes: read },
     });
@@ -133,7 +134,7 @@ function comparedRows(now: readonly JobCost[], before: readonly JobCost[], where
     {
       what: `bytes and calls of a caller: all five jobs${where}, against the build before`,
       target: 'no more',
-      measured: `${calls} calls, ${count(bytes)} bytes (before ${callsBefore} calls, ${count(bytesBefore)} bytes)`,
+      measured: `${counted(calls, 'call')}, ${count(bytes)} bytes (before ${counted(callsBefore, 'call')}, ${count(bytesBefore)} bytes)`,
       reached: bytes <= bytesBefore && calls <= callsBefore,
       numbers: { calls, bytes, callsBefore, bytesBefore },
     },

@@ -15,7 +15,7 @@ const POLLS = 200;
 export async function pollRow(): Promise<Row> {
   const session = await ranSession(syntheticEngine({ steps: FULL_LOG_STEPS, partials: 0 }));
   const poll = (cursor?: number): void => {
-    toResult(checkView(session.read(), viewOptions('poll', { cursor })));
+    toResult(checkView({ ...session.read(), isLeftToPerson: () => false }, viewOptions('poll', { cursor })));
   };
   const whole = timesOf(() => poll());
   const tail = timesOf(() => poll(session.conversation.log.nextId - 10));

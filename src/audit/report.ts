@@ -4,6 +4,12 @@ import type { AuditEntry } from './audit-entry.ts';
 import { hasCode, rotatedName } from './audit-file.ts';
 import { aligned, localTime } from '../text/columns.ts';
 
+/** Whether its principal did it. Otherwise Claude or the server did, in a session of that principal. */
+export function isDoneByPrincipal({ kind, who }: Pick<AuditEntry, 'kind' | 'who'>): boolean {
+  if (kind === 'end') return false;
+  return kind === 'decision' ? who === 'human' || who === 'caller' : who !== 'claude' && who !== 'server';
+}
+
 /** What an entry must have; what is not given does not matter. */
 export interface AuditFilter {
   /** A session id or its beginning. */
@@ -59,13 +65,14 @@ export async function readAudit(
   return { entries: newestFirst.reverse(), unreadableLines };
 }
 
-function passes({ session, principal, name, kind, what, outcome, time }: AuditEntry, filter: AuditFilter): boolean {
+function passes(entry: AuditEntry, filter: AuditFilter): boolean {
+  const { session, principal, name, kind, what, outcome, time } = entry;
   const { person, decision, since, until } = filter;
   const isSame = (wanted: string | undefined, found: string | undefined): boolean =>
     wanted === undefined || wanted.toLowerCase() === found?.toLowerCase();
   return (
     (filter.session === undefined || session?.startsWith(filter.session) === true) &&
-    (isSame(person, principal) || isSame(person, name)) &&
+    (person === undefined || (isDoneByPrincipal(entry) && (isSame(person, principal) || isSame(person, name)))) &&
     isSame(filter.kind, kind) &&
     isSame(filter.tool, what) &&
     (decision === undefined || (kind === 'decision' && isSame(decision, outcome))) &&
@@ -117,12 +124,16 @@ function isEntry(value: unknown): value is AuditEntry {
 const HEADING = ['time', 'session', 'who', 'by', 'kind', 'what', 'outcome', 'cost'];
 const MAX_COLUMN_WIDTH = 60;
 
+/** An entry with the command, file or question that its request was about, where that is known. */
+export type ShownAuditEntry = AuditEntry & { readonly target?: string | undefined };
+
 /** The entries as aligned columns in local time, for people. */
-export function formatAudit(entries: readonly AuditEntry[]): string {
+export function formatAudit(entries: readonly ShownAuditEntry[]): string {
   return aligned([HEADING, ...entries.map(rowOf)]);
 }
 
-function rowOf({ time, session, principal, name, who, kind, what, outcome, cost, dropped }: AuditEntry): string[] {
+function rowOf(entry: ShownAuditEntry): string[] {
+  const { time, session, principal, name, who, kind, what, target = '', outcome, cost, details, dropped } = entry;
   const lost =
     dropped === undefined
       ? ''
@@ -131,12 +142,18 @@ function rowOf({ time, session, principal, name, who, kind, what, outcome, cost,
     timeOf(time),
     printable(session?.slice(0, 8) ?? '-'),
     printable(who),
-    printable(name ?? principal ?? '-'),
+    printable((isDoneByPrincipal(entry) ? (name ?? principal) : undefined) ?? '-'),
     printable(kind),
-    printable(what),
+    printable(target === '' ? what : `${what} ${target}`),
     printable(outcome ?? '') + lost,
-    cost === undefined ? '' : `$${cost.toFixed(4)}`,
+    cost === undefined ? '' : costWords(cost, details?.['costUnknown'] === true),
   ];
+}
+
+/** `isMore`: a turn was cut off before it reported its cost. */
+function costWords(cost: number, isMore: boolean): string {
+  if (isMore && cost === 0) return 'unknown';
+  return `$${cost.toFixed(4)}${isMore ? '+' : ''}`;
 }
 
 function timeOf(iso: string): string {

@@ -1,7 +1,8 @@
 import { COMMANDS, type CommandName } from '../config/command-line.ts';
 import { optionLines, wrap } from '../config/help.ts';
+import { AUDIT_KINDS } from '../schema/enums.ts';
 import { HUB_ONLY_KEYS, type SettingKey } from '../config/settings-table.ts';
-import type { Flag, Flags } from './parse-flags.ts';
+import { type Flag, type Flags, requireAction } from './parse-flags.ts';
 
 /** What a command's own help says. Its flags are parsed by the same table. */
 interface CommandHelp {
@@ -69,7 +70,7 @@ export const AUDIT_FLAGS = {
   person: { value: 'name', meaning: 'only what this person or program did' },
   tool: { value: 'name', meaning: 'only this tool' },
   decision: { value: 'allow|deny', meaning: 'only these decisions' },
-  kind: { value: 'kind', meaning: 'only entries of this kind' },
+  kind: { value: 'kind', meaning: `only entries of this kind: ${AUDIT_KINDS.join(', ')}` },
   since: { value: 'time', meaning: 'a date, a time, or an age such as 30m, 12h or 7d' },
   until: { value: 'time', meaning: 'like --since' },
   search: { value: 'words', meaning: 'only entries that mention them' },
@@ -133,14 +134,19 @@ const HUB_FLAGS = {
 } satisfies Flags;
 
 const CLIENT_FLAGS = { ...JSON_FLAG, ...URL_FLAG } satisfies Flags;
-const FOLLOW = { follow: { meaning: 'show what it does until it is at rest' } } satisfies Flags;
+const FOLLOW = {
+  follow: { meaning: 'show what it does until it is at rest; the exit code is 1 if it failed' },
+} satisfies Flags;
 
 /** The flags of the commands that use a running hub. */
 export const CLIENT_COMMAND_FLAGS = {
   inbox: { ...CLIENT_FLAGS, watch: { meaning: 'stay, and show requests as they come' } },
   sessions: { ...CLIENT_FLAGS, all: { meaning: 'not only the most recent ones' } },
   show: CLIENT_FLAGS,
-  follow: { ...CLIENT_FLAGS, 'until-rest': { meaning: 'end when the session is at rest' } },
+  follow: {
+    ...CLIENT_FLAGS,
+    'until-rest': { meaning: 'end when the session is at rest; the exit code is 1 if it failed' },
+  },
   start: {
     ...CLIENT_FLAGS,
     cwd: { value: 'directory', meaning: 'where it works; this directory if omitted' },
@@ -159,8 +165,8 @@ export const CLIENT_COMMAND_FLAGS = {
   deny: { ...CLIENT_FLAGS, message: { value: 'words', short: 'm', meaning: 'what Claude should do instead' } },
 } satisfies Record<string, Flags>;
 
-const WHO_MAY =
-  'Needs an interactive terminal outside any session, or a token in CLAUDE_CODE_MCP_TOKEN. Ids may be shortened.';
+const WHO_MAY = 'Needs an interactive terminal outside any session, or a token in CLAUDE_CODE_MCP_TOKEN.';
+const SHORT_IDS = 'The id may be shortened.';
 
 const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   serve: {
@@ -200,7 +206,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   },
   follow: {
     usage: ['<session id> [--until-rest] [--json] [--url <url>]'],
-    about: 'Shows the last turn and what follows, until Ctrl-C. In a terminal, what it asks can be answered there.',
+    about: `Shows the last turn and what follows, until Ctrl-C. In a terminal, what it asks can be answered there. ${SHORT_IDS}`,
     flags: CLIENT_COMMAND_FLAGS.follow,
     examples: ['claude-code-mcp follow 3f2a91c0'],
   },
@@ -212,19 +218,19 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   },
   send: {
     usage: ['<session id> [flags] <text>'],
-    about: `Sends the next message; a working session takes it up when it can. ${WHO_MAY}`,
+    about: `Sends the next message; a working session takes it up when it can. ${SHORT_IDS} ${WHO_MAY}`,
     flags: CLIENT_COMMAND_FLAGS.send,
     examples: ['claude-code-mcp send 3f2a91c0 "Now commit it"'],
   },
   allow: {
     usage: ['<request id> [--always]', '<request id> --digest <digest>'],
-    about: `Shows the whole input and asks. ${WHO_MAY} Without a terminal it also takes the digest of the input.`,
+    about: `Shows the whole input and asks. ${SHORT_IDS} ${WHO_MAY} Without a terminal, --digest is required too.`,
     flags: CLIENT_COMMAND_FLAGS.allow,
     examples: ['claude-code-mcp allow 7d0c44e1'],
   },
   deny: {
     usage: ['<request id> [-m <words>]'],
-    about: WHO_MAY,
+    about: `${SHORT_IDS} ${WHO_MAY}`,
     flags: CLIENT_COMMAND_FLAGS.deny,
     examples: ['claude-code-mcp deny 7d0c44e1 -m "Use the staging database"'],
   },
@@ -243,7 +249,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   audit: {
     usage: ['[--session <id>] [--last <n>] [--json]'],
     flags: AUDIT_FLAGS,
-    settings: ['auditLog'],
+    settings: ['auditLog', 'store', 'stateDir'],
     examples: ['claude-code-mcp audit --last 20'],
   },
   token: {
@@ -303,8 +309,10 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
 };
 
 /** What `claude-code-mcp <command> --help` prints. */
-export async function commandHelp(command: CommandName): Promise<string> {
-  const { usage, about, actions = {}, flags, settings = [], examples } = HELP[command];
+export async function commandHelp(command: CommandName, action?: string): Promise<string> {
+  const { usage, about, actions, flags, settings = [], examples } = HELP[command];
+  // One help serves all actions of a command, but a misspelt one must not pass for a known one.
+  if (actions && action !== undefined && !action.startsWith('-')) requireAction(command, action, Object.keys(actions));
   const name = `claude-code-mcp ${command}`;
   return [
     `${name}: ${COMMANDS[command]}.`,
@@ -314,7 +322,7 @@ export async function commandHelp(command: CommandName): Promise<string> {
     ...section('Clients', command === 'install' || command === 'uninstall' ? await clientLines() : []),
     ...section(
       'Actions',
-      Object.entries(actions).map(([word, meaning]) => `  ${word.padEnd(11)}${meaning}`),
+      Object.entries(actions ?? {}).map(([word, meaning]) => `  ${word.padEnd(11)}${meaning}`),
     ),
     ...section('Flags', Object.entries(flags).flatMap(flagLines)),
     ...section('Settings', settings.flatMap(optionLines)),

@@ -58,14 +58,30 @@ export function refuseWords(command: string, [word]: readonly string[]): void {
   if (word !== undefined) throw new SettingsError(`${command} does not take ${quote(word)}.`);
 }
 
-/** The word must be one of these; the nearest one is named if it is not. */
-export function requireWord<Word extends string>(command: string, word: string, known: readonly Word[]): Word {
+/** The word after the command must be one of these; the nearest one is named if it is not. */
+export function requireAction<Word extends string>(
+  command: string,
+  word: string | undefined,
+  known: readonly Word[],
+): Word {
+  if (word === undefined)
+    throw new SettingsError(`${command} takes ${oneOf(known)}; see claude-code-mcp ${command} --help.`);
+  return requireWord(`${command} has no action`, word, known);
+}
+
+/** `what` begins the message about a word that is not one of these. */
+export function requireWord<Word extends string>(what: string, word: string, known: readonly Word[]): Word {
   const found = known.find((one) => one === word);
   if (found !== undefined) return found;
   const nearest = nearestName(word, known);
   throw new SettingsError(
-    `Unknown command ${command} ${quote(word)}; ${nearest === undefined ? `there are ${known.join(', ')}.` : `did you mean ${nearest}?`}`,
+    `${what} ${quote(word)}; ${nearest === undefined ? `it takes ${oneOf(known)}.` : `did you mean ${nearest}?`}`,
   );
+}
+
+/** `a, b or c` */
+function oneOf(words: readonly string[]): string {
+  return [...words.slice(0, -2), words.slice(-2).join(' or ')].join(', ');
 }
 
 function splitAtEquals(argument: string): [name: string, value: string | undefined] {

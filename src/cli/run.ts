@@ -45,7 +45,9 @@ async function dispatch(source: CommandSource): Promise<number> {
   if (command !== 'serve' && command !== 'hub') process.stdout.off('error', onClosedPipe).on('error', onClosedPipe);
   switch (command) {
     case 'help':
-      process.stdout.write(topic === undefined ? helpText() : await (await import('./commands.ts')).commandHelp(topic));
+      process.stdout.write(
+        topic === undefined ? helpText() : await (await import('./commands.ts')).commandHelp(topic, rest[0]),
+      );
       return 0;
     case 'version':
       process.stdout.write(`${version}\n`);
@@ -77,12 +79,9 @@ async function dispatch(source: CommandSource): Promise<number> {
       );
     }
     case 'audit': {
-      const { runAudit } = await import('./audit/run-audit.ts');
-      return runAudit(rest, {
-        path: loadSettings(source).auditLog,
-        write: (text) => process.stdout.write(text),
-        writeError: (text) => process.stderr.write(text),
-      });
+      const settings = loadSettings(source, {}, 'hub');
+      const { runAuditHere } = await import('./audit/run-audit.ts');
+      return runAuditHere(rest, settings);
     }
     case 'token': {
       const settings = loadSettings(source, {}, 'hub');

@@ -19,7 +19,7 @@ export const COMMANDS = {
   rules: 'make, replay and list standing rules: decisions in advance',
   worktrees: 'list the git worktrees of sessions, and prune merged ones',
   install: 'add this server to the configuration of an MCP client',
-  uninstall: 'remove it again',
+  uninstall: 'remove this server from the configuration of an MCP client',
 } as const;
 
 export type CommandName = keyof typeof COMMANDS;
@@ -31,7 +31,7 @@ export interface CommandLine {
   readonly topic?: CommandName | undefined;
   /** Settings given as flags, verbatim; the last one wins. */
   readonly flags: ReadonlyMap<SettingKey, string>;
-  /** Arguments of a subcommand, untouched; always empty for `serve`. */
+  /** Arguments of a subcommand, untouched; always empty for `serve`. With `help`: what stood before it or after the command. */
   readonly rest: readonly string[];
 }
 
@@ -78,9 +78,9 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 }
 
 /** `help`, `help hub`, `help hub start`: an action has no help of its own. */
-function helpAbout([word]: readonly string[]): CommandLine {
-  const topic = word === undefined || word.startsWith('-') ? undefined : requireCommand(word);
-  return { command: 'help', topic, flags: new Map(), rest: [] };
+function helpAbout([word, ...rest]: readonly string[]): CommandLine {
+  const topic = word === undefined || word === 'help' || word.startsWith('-') ? undefined : requireCommand(word);
+  return { command: 'help', topic, flags: new Map(), rest };
 }
 
 /** A server that listens nowhere must not look as if it did. */

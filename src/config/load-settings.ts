@@ -132,8 +132,10 @@ export function givenSettings(
   const { flags } = parseCommandLine(argv);
   const given = SETTING_KEYS.filter(
     (key) =>
+      // What only the hub uses was not read here, and is not meant for this process.
+      rowOf(key).scope !== 'hub' &&
       // An empty value counts as not set.
-      Boolean(flags.get(key)) || [variableOf(key), ...(rowOf(key).alsoReads ?? [])].some((name) => host.env[name]),
+      (Boolean(flags.get(key)) || [variableOf(key), ...(rowOf(key).alsoReads ?? [])].some((name) => host.env[name])),
   );
   return Object.fromEntries(
     given.map((key) => {

@@ -296,7 +296,7 @@ export const SETTINGS_TABLE = {
   notify: setting({
     kind: notifyTarget,
     default: undefined,
-    defaultInWords: 'nobody',
+    defaultInWords: 'none',
     scope: 'hub',
     meaning:
       'Where to send a notification when a session needs attention: a URL to POST to, or a command that reads it from stdin.',

@@ -1,4 +1,4 @@
-import type { CanUseTool, Options, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
+import type { CanUseTool, Options, PermissionResult, Query, SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
 import type { AgentChild } from './agent-child.ts';
@@ -51,6 +51,12 @@ export interface OfferedModel {
   readonly description: string;
 }
 
+/** A request, and how it is withdrawn. */
+interface Asked {
+  readonly withdrawn: AbortController;
+  readonly result: Promise<PermissionResult>;
+}
+
 type Sdk = typeof import('@anthropic-ai/claude-agent-sdk');
 export type RewindReport = Awaited<ReturnType<Query['rewindFiles']>>;
 
@@ -76,6 +82,8 @@ export class AgentProcess {
   readonly #owner: ProcessHome;
   #stopping: Promise<void> | undefined;
   #ended = false;
+  /** By request id, until it is ready: a process that goes on asks again what nobody has read of its output yet. */
+  #asked: Map<string, Asked> | undefined = new Map();
 
   constructor(
     sdk: Sdk,
@@ -96,6 +104,8 @@ export class AgentProcess {
     }
     claimed?.askWith(this.#canUseTool);
     this.#query = claimed?.query ?? sdk.query({ prompt: this.#input, options: this.#options(launch) });
+    const isReady = (): void => void (this.#asked = undefined);
+    this.ready().then(isReady, isReady);
     this.gone = this.#consume();
     this.spawned = Promise.race([this.#child.spawned, this.gone]);
   }
@@ -196,8 +206,18 @@ export class AgentProcess {
     return mirror ? mirrorOptions(mirror, plain) : plain;
   }
 
-  readonly #canUseTool: CanUseTool = async (toolName, input, askOptions) => {
-    const ask = toAsk(toolName, input, { ...askOptions, signal: this.#withdrawal(askOptions.signal) });
+  readonly #canUseTool: CanUseTool = (toolName, input, askOptions) => {
+    const { requestId, signal } = askOptions;
+    const before = this.#asked?.get(requestId);
+    const withdrawn = before?.withdrawn ?? new AbortController();
+    this.#withdrawWith(signal, withdrawn);
+    if (before) return before.result;
+    const result = this.#ask(toAsk(toolName, input, { ...askOptions, signal: withdrawn.signal }));
+    this.#asked?.set(requestId, { withdrawn, result });
+    return result;
+  };
+
+  async #ask(ask: PermissionAsk): Promise<PermissionResult> {
     // The question may outlive this process: it is asked once another machine could continue from here.
     await this.#mirror?.holds(ask.toolUseId);
     const decision = await this.#listener.onRequest(ask);
@@ -205,17 +225,15 @@ export class AgentProcess {
     // Can go when it checks first.
     if (this.#ended) return new Promise<never>(() => undefined);
     return toPermissionResult(ask, decision);
-  };
+  }
 
   /** The SDK (0.3.325) also aborts questions of a process that died, which has not withdrawn them. */
-  #withdrawal(aborted: AbortSignal): AbortSignal {
-    const withdrawn = new AbortController();
+  #withdrawWith(aborted: AbortSignal, withdrawn: AbortController): void {
     const look = (): void => {
       if (this.#child.isTalking) withdrawn.abort(aborted.reason);
     };
     if (aborted.aborted) look();
     else aborted.addEventListener('abort', look, { once: true });
-    return withdrawn.signal;
   }
 
   /** A result is passed on once another machine could continue from it. */

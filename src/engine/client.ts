@@ -195,8 +195,15 @@ export class EngineClient {
     const session = await this.#found(sessionId);
     const isInMemory = from === undefined || from > session.read().log.droppedThrough;
     const earlier = isInMemory ? undefined : await this.#engine.storedEvents(sessionId, from - 1);
-    const reading = session.read();
+    const reading = this.#readingOf(session);
     return earlier && earlier.events.length > 0 ? { ...reading, log: precededBy(earlier, reading.log) } : reading;
+  }
+
+  #readingOf(session: Session | RemoteSession): SessionReading {
+    const { approvals } = this.#engine;
+    const isLeftToPerson = (id: string): boolean =>
+      session.requests.some((one) => one.id === id && approvals.holdsWait(session, one, this.#connection));
+    return { ...session.read(), isLeftToPerson };
   }
 
   /** One that is loaded in this process, without looking any further. */
@@ -327,7 +334,7 @@ export class EngineClient {
         const unsubscribe = session.notices.subscribe(look);
         signal?.addEventListener('abort', look);
       });
-    return session.read();
+    return this.#readingOf(session);
   }
 
   /** Calls back whenever something may have happened that a call waits for. Returns an unsubscribe function. */

@@ -96,12 +96,18 @@ export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequ
   return RequestRecord.parse({ id, kind, ask: asked, ...context, createdAt, expiresAt });
 }
 
-export function outcomeRow(request: OpenRequest, { decision, source, by }: Outcome, at: number): RequestOutcome {
+/** `hub`: the one that stores and audits it. */
+export function outcomeRow(request: OpenRequest, outcome: Outcome, at: number, hub: string): RequestOutcome {
+  const { decision, source, by, byName, always, rule } = outcome;
   return {
     decision: decision.behavior,
     by: by ?? source,
     source,
     at: Math.trunc(at),
+    hub,
+    ...(byName !== undefined && { byName }),
+    ...(always && { always }),
+    ...(rule && { rule }),
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ranInstead(request, decision) && { inputChanged: true }),
     // For a process that has not heard of it when the hub ends.

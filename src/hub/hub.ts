@@ -17,6 +17,7 @@ import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { openStorage, type HubStorage } from './storage.ts';
+import { auditMissingDecisions } from './missing-decisions.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
 import { notifyTarget } from './notify/notify-target.ts';
 import { Notifier, type NotifierServices } from './notify/notify.ts';
@@ -62,6 +63,9 @@ const UNPROVEN = 'it cannot identify the process of this client, for example bec
 
 const UNLIMITED_CALLERS =
   'callers over HTTP may start sessions in any directory of this user outside the hub’s and Claude Code’s own files; limit them with CLAUDE_CODE_MCP_ALLOWED_DIRS';
+
+/** How long a hub that stops waits for calls that are being carried out. */
+const LAST_CALLS_MS = 3_000;
 
 /** Everything the hub is made of. Throws `HubRunsAlready` if this state directory already has one. */
 export async function startHub(settings: Settings, context: HubContext): Promise<RunningHub> {
@@ -131,11 +135,18 @@ export async function startHub(settings: Settings, context: HubContext): Promise
     undo.push(() => engine.close(processesAtEnd));
     // A session being resumed must not be blocked by its own process from before the restart.
     await hosted.sweep();
+    const { store, by } = storage;
+    const missing = { store, hub: by.hub, startedAt: Date.parse(startedAt), auditLog: settings.auditLog };
+    auditMissingDecisions({ ...missing, audit: engine.audit }).catch((error: unknown) =>
+      host.log('warn', `audit log: not compared with the store: ${messageOf(error)}`),
+    );
     await storage.restore(hosted, kept);
     const runner = fleet?.runCommands(engine, host.log);
     undo.push(async () => runner?.close());
 
     const once = new Once({ store: storage.store, hub: storage.by, now: Date.now });
+    // Whoever sends a call again to the next hub is to get its outcome.
+    undo.push(() => once.settled(LAST_CALLS_MS));
     const parts: { notifier?: Notifier | undefined } = {};
     const metrics = new HubMetrics({ engine, store: storage.store, version, notifier: () => parts.notifier });
     const push = await openPusher(settings, storage.store, {

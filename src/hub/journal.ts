@@ -251,15 +251,22 @@ export class Journal implements SessionArchive {
         this.#openRequests.add(notice.request.id);
         this.#changes.push({ type: 'request.open', request: requestRow(sessionId, recordOf(notice.request)) });
         break;
-      case 'settled':
-        if (this.#openRequests.delete(notice.request.id))
-          this.#changes.push({
-            type: 'request.settle',
-            sessionId,
-            requestId: notice.request.id,
-            outcome: outcomeRow(notice.request, notice.outcome, this.#options.now()),
-          });
+      case 'settled': {
+        const { request, outcome } = notice;
+        const wasAsked = this.#openRequests.delete(request.id);
+        // What was decided without asking anyone is kept too: Claude Code may not have heard it when this hub is killed.
+        if (!wasAsked) this.#changes.push({ type: 'request.open', request: requestRow(sessionId, recordOf(request)) });
+        this.#changes.push({
+          type: 'request.settle',
+          sessionId,
+          requestId: request.id,
+          outcome: {
+            ...outcomeRow(request, outcome, this.#options.now(), this.#options.by.hub),
+            ...(!wasAsked && { unasked: true }),
+          },
+        });
         break;
+      }
       case 'start_failed': {
         this.#removed.add(sessionId);
         if (this.#removed.size > MAX_REMOVED) this.#removed.delete(this.#removed.keys().next().value ?? '');

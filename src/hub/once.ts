@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import { addedBy, newCommandId } from '../fleet/command-record.ts';
 import type { Started } from '../engine/session/elsewhere.ts';
@@ -54,9 +55,13 @@ export interface OnceOptions {
   readonly now: () => number;
 }
 
-/** `before`: what an earlier hub had carried out of this call. `note` keeps what was carried out, for the next one. */
+/**
+ * `before`: what an earlier hub had carried out of this call. `isRepeat`: it was begun by one that may have carried it out.
+ * `note` keeps what was carried out, for the next one.
+ */
 export type CarryOut<Answer> = (part: {
   readonly before: object | undefined;
+  readonly isRepeat: boolean;
   readonly note: (outcome: object) => void;
 }) => Promise<Answer>;
 
@@ -108,7 +113,7 @@ export class Once {
       if (ended === 'unknown' && call.mayRunAgain !== true) throw outcomeUnknown();
       if (ended !== 'unknown' && 'answer' in ended) return { answer: ended.answer as Answer, isRepeat: true };
       const before = ended === 'unknown' ? undefined : ended.carriedOut;
-      return { answer: await carryOut({ before, note: () => undefined }), isRepeat: true };
+      return { answer: await carryOut({ before, isRepeat: true, note: () => undefined }), isRepeat: true };
     }
     const waiting: { keep?: () => void; timer?: NodeJS.Timeout } = {};
     const note = (outcome: object): void => {
@@ -121,7 +126,7 @@ export class Once {
       waiting.keep = keep;
       waiting.timer = setTimeout(keep, NOTED_AFTER_MS).unref();
     };
-    const answer = carryOut({ before: undefined, note }).then(async (one) => {
+    const answer = carryOut({ before: undefined, isRepeat: false, note }).then(async (one) => {
       clearTimeout(waiting.timer);
       if (waiting.keep && signal?.aborted === true) {
         // Whoever sends it again goes on waiting.
@@ -142,6 +147,14 @@ export class Once {
       clearTimeout(waiting.timer);
       this.#underWay.delete(command.id);
     }
+  }
+
+  /** Resolves when the calls under way have ended, but at the latest after this long. */
+  async settled(withinMs: number): Promise<void> {
+    const late = new AbortController();
+    const all = Promise.allSettled(this.#underWay.values());
+    await Promise.race([all, pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
   }
 
   /** The command that already used this key, if any; otherwise this one is stored. */

@@ -38,7 +38,7 @@ const STEPS: Readonly<Record<Toolset, Steps>> = {
     parallel: `1. Attempts at one task: claude_code {prompt, cwd, attempts: 3, waitMs: 45000}, each in its own worktree; attempts may also list what differs ([{prompt?, model?, effort?}]). Different tasks: claude_code {prompt, cwd, advanced: {workspace: {type: "worktree"}}} for each, without waiting. Each prompt must be self-contained.
 2. claude_code_check {action: "wait", sessionIds} for all of them at once; it returns when one asks (answer it, then wait again) or all have finished.`,
     compare:
-      'Compare them: claude_code_session {action: "compare", sessionIds}; then claude_code_session {action: "apply", sessionId} for each task, or {action: "apply", sessionId, options: {discardOthers: true}} for the best of several attempts.',
+      'compare them: claude_code_session {action: "compare", sessionIds}; then claude_code_session {action: "apply", sessionId} for each task, or {action: "apply", sessionId, options: {discardOthers: true}} for the best of several attempts.',
   },
   explicit: {
     start: (more) => `claude_create_session {prompt, workingDirectory, waitMs: 45000${more}}`,
@@ -47,9 +47,9 @@ const STEPS: Readonly<Record<Toolset, Steps>> = {
     reply: 'claude_send_message {sessionId, message, waitMs: 45000}',
     rest: '"completed"',
     asks: '"waiting_for_input"',
-    parallel: `1. Start one session for each, without waiting: claude_create_session {prompt, workingDirectory}. Each prompt must be self-contained.
+    parallel: `1. Start one session for each, without waiting: claude_create_session {prompt, workingDirectory}. Give each its own directory, such as a git worktree: sessions in the same directory would touch the same files. Each prompt must be self-contained.
 2. In turn: claude_get_status {sessionId, waitMs: 45000} for those that are working, claude_respond {sessionId, inputId, decision, waitMs: 45000} for those that ask.`,
-    compare: 'Give each its own directory: sessions in the same directory would touch the same files.',
+    compare: 'compare what each did: `work`, and the diff in its directory.',
   },
 };
 
@@ -85,7 +85,7 @@ ${task}
 ${tasks}
 
 ${steps.parallel}
-3. When all have finished (status ${steps.rest}): ${steps.compare}
+3. When all have finished (status ${steps.rest}), ${steps.compare}
 4. Report which were kept, which were not, and why.`,
   },
   {

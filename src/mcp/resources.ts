@@ -126,6 +126,10 @@ function bodyText(body: EventBody): string[] {
   switch (body.kind) {
     case 'message':
       return body.blocks.flatMap((block) => blockText(block, body.role));
+    case 'prompt': {
+      const said = body.text.slice(body.preamble ?? 0).trim();
+      return said === '' ? [] : [`## User\n\n${said}`];
+    }
     case 'permission_request':
       return [`**Asks:** ${requestSummary(body.request)}`];
     case 'permission_result':

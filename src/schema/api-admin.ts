@@ -24,10 +24,13 @@ export const apiAuditEntry = z.looseObject({
   time: z.string(),
   kind: z.string(),
   session: z.string().optional(),
+  /** Who did it, or whose session it is. */
   principal: z.string().optional(),
   /** Its display name. */
   name: z.string().optional(),
   who: z.string(),
+  /** The name of the person or program that did it; missing where Claude or the hub did. */
+  by: z.string().optional(),
   what: z.string(),
   /** The command, file or question that a request was about, while the hub still has it. */
   target: z.string().optional(),

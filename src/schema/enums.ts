@@ -104,7 +104,8 @@ export type ResponseMode = (typeof RESPONSE_MODES)[number];
 export const WORK_DETAILS = ['short', 'full'] as const;
 export type WorkDetail = (typeof WORK_DETAILS)[number];
 
-export type AuditKind = 'tool_call' | 'start' | 'request' | 'decision' | 'end' | 'server';
+export const AUDIT_KINDS = ['tool_call', 'start', 'request', 'decision', 'end', 'server'] as const;
+export type AuditKind = (typeof AUDIT_KINDS)[number];
 export type AuditActor = DecisionSource | 'server' | 'claude';
 
 /** How a client speaks MCP: one session per connection, or each request for itself. */

@@ -158,9 +158,13 @@ export const EventBody = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('tool_refused'),
     toolUseId: z.string(),
-    /** A rule or a hook in the user's settings, or something else that Claude Code applies: its mode, a classifier. */
-    by: z.enum(['settings', 'policy']),
+    /**
+     * A rule of this server that Claude Code applies, a rule or a hook in the user's settings, or something else of
+     * Claude Code's: its mode, a classifier.
+     */
+    by: z.enum(['rule', 'disallowedTools', 'settings', 'policy']),
     message: z.string(),
+    rule: decidingRule.exactOptional(),
   }),
   z.object({ kind: z.literal('permission_request'), request: RequestRecord }),
   z.object({
@@ -175,8 +179,19 @@ export const EventBody = z.discriminatedUnion('kind', [
     input: JsonObject.exactOptional(),
     /** Of a question, by its text. */
     answers: JsonObject.exactOptional(),
+    /** No process heard it: Claude is told, and has to make an allowed call again. */
+    detached: z.literal(true).exactOptional(),
     by: z.literal('rule').exactOptional(),
     rule: decidingRule.exactOptional(),
+  }),
+  /** A call that had been allowed while no process could hear it was made again. */
+  z.object({
+    kind: z.literal('repeated'),
+    requestId: z.string(),
+    toolName: z.string(),
+    toolUseId: z.string(),
+    /** What ran instead of what was requested. */
+    input: JsonObject.exactOptional(),
   }),
   z.object({
     kind: z.literal('result'),
@@ -268,6 +283,7 @@ export function eventType(body: EventBody): EventType {
     case 'status':
     case 'background_tasks':
     case 'tool_refused':
+    case 'repeated':
     case 'rewind':
     case 'apply':
     case 'discard':

@@ -178,7 +178,7 @@ const decisionAids = {
   expiresInMs: z.number().optional().meta({ note: 'How long that is from now.' }),
   onExpiry: z.literal('deny').optional().meta({ note: '`deny`: what happens then.' }),
   askedPerson: z.literal(true).optional().meta({
-    note: '`true` while a person has a form for it open: `wait` keeps waiting until they decide or close it.',
+    note: '`true` while a person decides: one has a form for it open, or nobody else may answer it. `wait` keeps waiting until they decide or close the form.',
   }),
 };
 

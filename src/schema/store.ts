@@ -56,6 +56,14 @@ export const RequestOutcome = z.looseObject({
   by: z.string(),
   source: z.string(),
   at: Time,
+  /** The hub that stored it, and audits it. */
+  hub: z.string().optional(),
+  /** Display name of the principal. */
+  byName: z.string().optional(),
+  always: z.literal(true).optional(),
+  rule: z.object({ id: z.string(), author: z.string() }).optional(),
+  /** A rule or an earlier answer had decided it: nobody was asked. */
+  unasked: z.literal(true).optional(),
 });
 export type RequestOutcome = z.infer<typeof RequestOutcome>;
 

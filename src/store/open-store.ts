@@ -16,5 +16,9 @@ export async function openStore({ url, stateDir, warn, bounds }: StoreOptions): 
     return openPostgresStore({ url, warn, ...(bounds && { bounds }) });
   }
   const { openSqliteStore } = await import('./sqlite/open.ts');
-  return openSqliteStore({ file: path.join(stateDir, 'hub.db'), warn, ...(bounds && { bounds }) });
+  return openSqliteStore({ file: sqliteFile(stateDir), warn, ...(bounds && { bounds }) });
+}
+
+export function sqliteFile(stateDir: string): string {
+  return path.join(stateDir, 'hub.db');
 }

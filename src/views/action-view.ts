@@ -98,16 +98,17 @@ function ownTexts({ ask, cwd }: RequestRecord, once: boolean): OwnTexts {
 
 type OwnTexts = Partial<Pick<Action, 'title' | 'description' | 'decisionReason' | 'blockedPath'>>;
 
-function briefSummary({ kind, ask }: RequestRecord): string {
+function briefSummary({ kind, ask, own }: RequestRecord): string {
+  if (own) return own.opening;
   if (kind === 'user_question') return 'Claude asks a question';
   return kind === 'plan_review' ? PLAN_SUMMARY : `Claude asks to use ${ask.toolName}`;
 }
 
 const PLAN_SUMMARY = 'Claude asks to leave plan mode and start the work';
 
-/** Whether a person has a form for it open: the caller may leave it to them. */
+/** Whether the caller should wait for a person's answer. */
 export function askedPerson(reading: SessionReading, { id }: RequestRecord): { askedPerson?: true } {
-  return reading.isAskingPerson(id) ? { askedPerson: true } : {};
+  return reading.isLeftToPerson(id) ? { askedPerson: true } : {};
 }
 
 export function requestSummary({ ask, kind }: Pick<RequestRecord, 'ask' | 'kind'>): string {

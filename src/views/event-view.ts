@@ -144,6 +144,11 @@ function minimalData({ body }: SessionEvent, toolNames: ToolNames): unknown {
       const { input, ...outcome } = permissionOutcome(body);
       return input === undefined ? outcome : { ...outcome, ran: summarizeTool(body.toolName, input) };
     }
+    case 'repeated': {
+      const { toolUseId: toolUseID, requestId, input } = body;
+      const ran = input && { inputChanged: true, ran: summarizeTool(body.toolName, input) };
+      return { kind: body.kind, requestId, toolName: body.toolName, toolUseID, ...ran };
+    }
     case 'result':
       return {
         subtype: body.subtype,

@@ -60,7 +60,8 @@ function recordedCall({ log }: SessionReading, toolUseID: string): Recorded | un
   let result: ToolResultBlock | undefined;
   let changed: Record<string, unknown> | undefined;
   for (const { body } of log.newestFirst()) {
-    if (body.kind === 'permission_result' && body.toolUseId === toolUseID) changed = body.input ?? changed;
+    const isDecided = body.kind === 'permission_result' || body.kind === 'repeated';
+    if (isDecided && body.toolUseId === toolUseID) changed = body.input ?? changed;
     for (const block of blocksOf(body)) {
       if (!('toolUseId' in block) || block.toolUseId !== toolUseID) continue;
       if (block.kind === 'tool_call') return { toolName: block.toolName, input: changed ?? block.input, result };

@@ -77,7 +77,7 @@ describe('readAudit', () => {
         entry('Bash', { ...decided, time: at(1), principal: 'token:t1', name: 'Anna', outcome: 'allow' }),
         entry('Bash', { ...decided, time: at(2), principal: 'token:t2', name: 'Ben', outcome: 'deny' }),
         entry('Edit', { ...decided, time: at(3), principal: 'token:t1', name: 'Anna', outcome: 'deny' }),
-        entry('Bash', { kind: 'request', who: 'claude', time: at(4), outcome: 'deny' }),
+        entry('Bash', { kind: 'request', who: 'claude', time: at(4), name: 'Anna', outcome: 'deny' }),
       ),
     );
     const hours = async (query: AuditQuery): Promise<number[]> =>
@@ -124,6 +124,26 @@ describe('formatAudit', () => {
     );
   });
 
+  it('names who did it, never the owner of the session, and what it was about', () => {
+    const anna = { principal: 'token:t1', name: 'Anna' };
+    const names = [
+      entry('Bash', { ...anna, kind: 'decision', who: 'human' }),
+      entry('Bash', { ...anna, kind: 'decision', who: 'timeout' }),
+      entry('Bash', { ...anna, kind: 'request', who: 'claude' }),
+      entry('cancelled', { ...anna, kind: 'end', who: 'cancel' }),
+      entry('claude_code', { ...anna }),
+    ].map((one) => formatAudit([one]).includes('Anna'));
+    expect(names).toEqual([true, false, false, false, true]);
+    expect(formatAudit([{ ...entry('Bash'), target: 'npm test' }])).toContain('  Bash npm test');
+  });
+
+  it('does not call an unknown cost nothing', () => {
+    const ended = (cost: number) =>
+      formatAudit([entry('error', { kind: 'end', cost, details: { costUnknown: true } })]);
+    expect(ended(0).trimEnd()).toMatch(/ unknown$/);
+    expect(ended(0.5).trimEnd()).toMatch(/ \$0\.5000\+$/);
+  });
+
   it('shows neither control characters nor overlong names', () => {
     const text = formatAudit([entry(`\u001b[2J\r\n\u202e${'x'.repeat(200)}`, { time: 'never' })]);
     expect(text.split('\n')).toHaveLength(3);
@@ -138,6 +158,7 @@ describe('runAudit', () => {
     let text = '';
     const code = await runAudit(rest, {
       path: file,
+      openStore: () => Promise.resolve(undefined),
       write: (part) => (text += part),
       writeError: (part) => (text += part),
     });

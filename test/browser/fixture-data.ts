@@ -297,6 +297,7 @@ export function fixtureData(): FixtureData {
         kind: 'decision',
         session: waiting.sessionId,
         principal: 'person:anna',
+        by: 'Anna',
         who: 'human',
         what: 'Bash npm test',
         outcome: 'allow',

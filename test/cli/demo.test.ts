@@ -90,6 +90,7 @@ test(
     const script: typeof scriptDemo = (model) => void model.on(PROMPT).always(httpError(400));
     const code = await play({ terminal, script });
     expect(terminal.text).toContain('No file was changed.');
+    expect(terminal.text).toContain('✗ The session failed: API Error');
     expect(terminal.text).toContain('The test still fails: the bug is not fixed.');
     expect(code).toBe(1);
     await expectNothingLeft();

@@ -79,7 +79,7 @@ test(
     });
     expect(stderr).toBe('');
     expect(stdout).toMatch(/^✓ Claude Code {11}\d+\.\d+\.\d+, bundled$/m);
-    expect(stdout).toMatch(/^✓ Login {17}api_key, ANTHROPIC_API_KEY.*verified with one request$/m);
+    expect(stdout).toMatch(/^✓ Login {17}API key from ANTHROPIC_API_KEY; verified with one request$/m);
     expect(stdout).toMatch(
       /^✓ Trial run {13}Claude Code answered through the server in \d+\.\d s, with a scripted model/m,
     );
@@ -265,14 +265,14 @@ describe('directories', () => {
     });
   });
 
-  test('reports a state directory that cannot be written', async () => {
+  test('reports a state directory that is below a file', async () => {
     const file = path.join(place.home, 'file');
     await writeFile(file, '');
     const { find } = await examine({ ...QUICK, argv: ['doctor', '--state-dir', path.join(file, 'state')] });
     expect(find('State directory')).toMatchObject({
       status: 'problem',
-      found: expect.stringContaining('is not writable'),
-      remedy: expect.stringContaining('CLAUDE_CODE_MCP_STATE_DIR'),
+      found: expect.stringContaining('a file is where a directory should be'),
+      remedy: expect.stringMatching(/^Move it away.*CLAUDE_CODE_MCP_STATE_DIR/),
     });
   });
 

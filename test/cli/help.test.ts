@@ -52,7 +52,7 @@ test.each(names)('%s has its own help, with usage, flags and an example', async 
 test('help without a command is the help of all of them', async () => {
   const { stdout } = await runHere('help');
   for (const name of names) expect(stdout).toContain(`\n  ${name} `);
-  expect((await runHere('--help')).stdout).toBe(stdout);
+  for (const argv of [['--help'], ['help', 'help']]) expect((await runHere(...argv)).stdout).toBe(stdout);
 });
 
 test.each([
@@ -66,7 +66,13 @@ test.each([
   [['token', 'lst'], 'did you mean list?'],
   [['worktrees', 'prun'], 'did you mean prune?'],
   [['install', 'codx'], 'did you mean codex?'],
-  [['allow'], 'allow needs a requestId'],
+  [['help', 'hub', 'strat'], 'did you mean start?'],
+  [['rules', 'ad', '--help'], 'did you mean add?'],
+  [['rules'], 'rules takes list, add, remove, replay, import or export'],
+  [['token', 'create', 'ci', '--role', 'calller'], 'did you mean caller?'],
+  [['audit', '--decision', 'alow'], 'did you mean allow?'],
+  [['audit', '--kind', 'end of it'], 'it takes tool_call, start, request, decision, end or server'],
+  [['allow'], 'allow needs a request id'],
   [['deny', 'x', '--mesage', 'no'], 'did you mean --message?'],
 ])('%j names the nearest on stderr', async (argv, says) => {
   const { code, stdout, stderr } = await runHere(...argv);

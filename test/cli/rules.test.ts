@@ -105,15 +105,16 @@ test.each([
 });
 
 test.each([
-  [[], 'there are list, add'],
-  [['frobnicate'], 'Unknown command rules'],
+  [[], 'takes list, add'],
+  [['frobnicate'], 'rules has no action'],
   [['lits'], 'did you mean list'],
   [['add', 'allow'], 'a decision and a tool'],
-  [['add', 'maybe', 'Bash(npm test)'], 'cannot be written like that'],
+  [['add', 'maybe', 'Bash(npm test)'], 'A rule cannot say "maybe"; it takes deny, ask or allow'],
   [['add', 'allow', 'Bash(npm test)', '--expires', 'soon'], '--expires takes'],
   [['add', 'allow', 'Bash(npm test)', '--exires', '30d'], 'did you mean --expires'],
   [['add', 'allow', 'Bash(npm test)', '--json'], 'has no flag'],
   [['add', 'allow', 'Bash(x)', '--directory', '/a', '--everywhere'], '--directory or --everywhere'],
+  [['replay', 'readin'], 'did you mean reading?'],
   [['remove'], 'the id of a rule'],
   [['list', 'x'], 'does not take'],
 ])('rules %j is a mistake', async (args, words) => {

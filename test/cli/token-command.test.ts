@@ -82,14 +82,14 @@ test('no token is created inside a session', async () => {
 
 test.each([
   [['create'], 'needs a name'],
-  [['create', 'a'], '--role takes'],
-  [['create', 'a', '--role', 'root'], '--role takes'],
+  [['create', 'a'], 'needs --role: viewer, caller, approver, admin'],
+  [['create', 'a', '--role', 'root'], 'no role "root"; it takes viewer'],
   [['create', 'a', '--role', 'caller', '--expires', 'soon'], '--expires takes'],
   [['create', 'a', '--role', 'caller', '--expires', '0d'], '--expires takes'],
   [['create', 'a', 'b', '--role', 'caller'], 'does not take "b"'],
   [['list', '--role', 'caller'], 'token list has no flag "--role"'],
   [['revoke'], 'needs an id'],
-  [['rotate'], 'create, list, revoke'],
+  [['rotate'], 'create, list or revoke'],
   [['revok', 'ci'], 'did you mean revoke?'],
   [['create', 'a', '--rol', 'caller'], 'did you mean --role?'],
   [['list', '--yaml'], 'yaml'],

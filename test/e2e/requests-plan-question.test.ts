@@ -28,6 +28,7 @@ verifies(
       .on('build it')
       .reply(
         reply().text('First I make one thing.').tool('ExitPlanMode', {}),
+        reply().text('Then this.').tool('ExitPlanMode', { plan: '# Plan 0\n\n1. Make another.' }),
         writesPlan('# Plan A\n\n1. Tear everything down.'),
         tool('ExitPlanMode'),
         writesPlan('# Plan B\n\n1. Make `built.txt`.'),
@@ -40,6 +41,10 @@ verifies(
     expect(said).toMatchObject({ type: 'plan_review', shown: 'First I make one thing.' });
     await h.deny(sessionId, { requestId: said.id, message: 'write it down' });
 
+    const called = await h.nextRequest(sessionId);
+    expect(called).toMatchObject({ type: 'plan_review', shown: '# Plan 0\n\n1. Make another.' });
+    await h.deny(sessionId, { requestId: called.id, message: 'in the file' });
+
     const first = await h.nextRequest(sessionId);
     expect(first).toMatchObject({ type: 'plan_review', toolName: 'ExitPlanMode' });
     expect(first.shown).toBe('# Plan A\n\n1. Tear everything down.');
@@ -50,7 +55,8 @@ verifies(
     expect(second.id).not.toBe(first.id);
     for (const [index, words] of [
       [1, 'write it down'],
-      [3, 'keep what is there'],
+      [2, 'in the file'],
+      [4, 'keep what is there'],
     ] as const)
       expect(h.model.requestsFor(script)[index]?.toolResults[0]).toMatchObject({
         isError: true,

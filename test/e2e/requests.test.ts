@@ -242,6 +242,7 @@ const BAD_ANSWERS: Readonly<Record<Toolset, (sessionId: string, id: string) => T
       { requestId, decision: 'allow' },
       { sessionId, requestId, decision: 'perhaps' },
       { sessionId, requestId, decision: 'allow', interrupt: true },
+      { sessionId, requestId, decision: 'allow', denyMessage: 'no' },
       { sessionId, requestId, decision: 'deny', updatedInput: { command: 'true' } },
       { sessionId, requestId, decision: 'allow', answers: ['yes'] },
     ].map((args) => ['claude_code_check', { action: 'respond_permission', ...args }]),

@@ -91,7 +91,7 @@ export const { requirements, verifies } = defineRequirements({
     'request.audited': 'each outcome is in the audit log, with who decided',
     'request.plan':
       'a plan that Claude wrote to a file is a plan review with its text; allowing it leaves plan mode for good',
-    'request.plan-said': 'a plan that Claude only put in its message is a plan review with its text too',
+    'request.plan-said': 'a plan that Claude only put in its call or its message is a plan review with its text too',
     'request.plan-deny': 'after a refused plan Claude is told why, stays in plan mode and can present another plan',
     'request.question-map': 'a question can be answered with a map from question to label or text',
     'request.question-list':

@@ -159,6 +159,22 @@ test('what a rule denies holds where Claude Code would not ask', async () => {
   expect(existsSync(join(h.project, 'secrets/key'))).toBe(false);
 });
 
+test('an answer cannot put what a rule denies in the place of what was asked', async () => {
+  const h = shared();
+  h.model.on('push otherwise').reply(bash('make something'), text('done'));
+  const sessionId = await start(h, { prompt: 'push otherwise' });
+  const { actions } = await check(h, { action: 'wait', sessionId });
+  const answer = { action: 'respond_permission', sessionId, requestId: actions[0].requestId, decision: 'allow' };
+  const updatedInput = { command: 'git  push origin', description: 'x' };
+  const refused = await h.fails(
+    'claude_code_check',
+    { ...answer, permissionOptions: { updatedInput } },
+    'PERMISSION_DENIED',
+  );
+  expect(refused).toContain('no-push');
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+});
+
 test('a rule answers for sub-agents too, and not once a command has left the directory', async () => {
   const h = shared();
   h.model.on('sub-agent at work').reply(bash('make ok'), text('sub-agent done'));

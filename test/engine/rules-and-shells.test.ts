@@ -9,6 +9,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { simpleCommand } from '../../src/engine/rules/standing/words.ts';
 import { RuleSet } from '../../src/engine/rules/standing/rule-set.ts';
 import { OPEN_COMMANDS, type OpenCommand } from '../../src/engine/rules/standing/prefixes.ts';
+import { SessionRules } from '../../src/engine/rules/standing/session-rules.ts';
+import type { PermissionAsk } from '../../src/driver/permission-ask.ts';
+import type { EventBody } from '../../src/schema/events.ts';
 import { EXACT, EXACT_RULES, GIT_LOCAL, READING } from './rule-corpus.ts';
 
 /*
@@ -283,6 +286,48 @@ test.skipIf(process.platform !== 'linux')(
       }).catch(() => undefined);
       expect({ allowed, after: await everythingIn(app) }).toEqual({ allowed, after: before });
     }
+  },
+);
+
+test.skipIf(process.platform === 'win32')(
+  'a rule lets no git command run where git takes files of the session for its repository',
+  async () => {
+    const project = join(root, 'project');
+    const sub = join(project, 'sub');
+    const git = (cwd: string, ...args: string[]) =>
+      promisify(execFile)('git', args, { cwd, env: { HOME: root, PATH: process.env['PATH'] } });
+    await mkdir(sub, { recursive: true });
+    await git(project, 'init', '--quiet');
+    const set = rulesFor(['git status *', 'npm test']);
+    const rules = { inForce: set, confirm: async () => true, used: () => undefined, subscribe: () => () => undefined };
+    const session = (directory: string) => new SessionRules(rules, { owner: 'local', options: {}, directory }, () => 0);
+    const ask = (input: { command: string }) => ({ toolName: 'Bash', input }) as unknown as PermissionAsk;
+    const decides = async (where: SessionRules, command: string) =>
+      (await where.verdict(ask({ command })))?.decision === 'allow';
+
+    const moved = session(project);
+    const ran = { kind: 'tool_call', toolName: 'Bash', input: { command: 'cd sub' } };
+    expect(await decides(moved, 'git status')).toBe(true);
+    moved.heard({ kind: 'message', blocks: [ran] } as unknown as EventBody);
+    expect(await decides(moved, 'git status')).toBe(false);
+    expect(await decides(moved, 'npm test')).toBe(true);
+
+    const below = session(sub);
+    expect(await decides(below, 'git status')).toBe(true);
+    await mkdir(join(sub, 'objects'));
+    await mkdir(join(sub, 'refs'));
+    await writeFile(join(sub, 'HEAD'), 'ref: refs/heads/x\n');
+    const settings = [
+      'repositoryformatversion = 0',
+      'bare = false',
+      'worktree = ..',
+      `fsmonitor = "touch ${root}/ran; false"`,
+    ];
+    await writeFile(join(sub, 'config'), ['[core]', ...settings, ''].join('\n'));
+    await git(sub, 'status');
+    expect(existsSync(join(root, 'ran'))).toBe(true);
+    expect(await decides(below, 'git status')).toBe(false);
+    expect(await decides(session(project), 'git status')).toBe(true);
   },
 );
 

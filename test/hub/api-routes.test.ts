@@ -237,9 +237,7 @@ describe('answering', () => {
       world.engine['respond'] = () => ({ sessionId: 's1', warnings: [] });
       const again = await answer(world);
       expect(world.reached).toHaveLength(killed === 'before' ? 1 : 0);
-      expect(again).toMatchObject(
-        killed === 'before' ? { status: 200 } : { status: 409, json: { outcome: { decision: 'deny', by: 'paul' } } },
-      );
+      expect(again).toMatchObject({ status: 200, json: { request: { requestId: 'r1' } } });
     },
   );
 

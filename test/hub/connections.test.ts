@@ -16,7 +16,8 @@ const shared = shareHarness({ hub: { env: { CLAUDE_CODE_MCP_ALLOW_BYPASS: '1', C
 
 it('a connection provides its directory and environment, and narrows the rules for its own calls on any session', async () => {
   const h = shared();
-  const clientEnv = { BROUGHT_ALONG: 'by the client', MAX_SESSIONS: '3' };
+  // Where the hub listens concerns the hub alone.
+  const clientEnv = { BROUGHT_ALONG: 'by the client', MAX_SESSIONS: '3', CLAUDE_CODE_MCP_LISTEN: '127.0.0.1:1' };
   const owner = await AttachedClient.open(h, { env: clientEnv });
   h.model.on('go').reply(bash('printf "%s" "$BROUGHT_ALONG" > seen.txt'), text('done'));
   const started = await owner.ok('claude_code', { prompt: 'go' });

@@ -1,11 +1,16 @@
 /** Nothing leaves a hub before it is stored: not a form, not a decision for Claude Code, not an audit record. */
 
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { openAudit } from '../../src/audit/audit-log.ts';
+import type { AuditRecord } from '../../src/engine/ports.ts';
+import { auditMissingDecisions } from '../../src/hub/missing-decisions.ts';
 import type { ConnectedClient, FormEnd } from '../../src/engine/requests/approvals.ts';
 import { LOCAL } from '../../src/engine/rules/access.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { eventually } from '../harness/eventually.ts';
-import { STORES } from '../store/stores.ts';
+import { STORES, temporaryDirectory } from '../store/stores.ts';
+import { ANN } from './test-client.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';
 
 interface HeldStore {
@@ -122,6 +127,53 @@ test('a hub killed between deciding and storing leaves the request open, and one
   await next.engine.stored();
   const decisions = [...killed.audit, ...next.audit].filter(({ kind }) => kind === 'decision');
   expect(decisions).toMatchObject([{ outcome: 'deny', details: { request: 'r1' } }]);
+});
+
+test('a decision that was stored but not audited when the hub was killed is audited by the next one, once', async () => {
+  const store = await STORES.sqlite();
+  const hub = await startTestHub(store);
+  const { session, ask, open } = await asking(hub);
+  for (const [at, decision] of (['allow', 'deny', 'allow'] as const).entries()) {
+    const id = `r${String(at)}`;
+    ask(id);
+    await open(id);
+    const answer = decision === 'deny' ? { decision, message: 'no' } : { decision };
+    hub.engine.respondAsPerson(
+      session.id,
+      id,
+      { ...answer, ...(at === 2 && { updatedInput: { command: 'ls' } }) },
+      ANN,
+    );
+  }
+  await hub.engine.stored();
+  const decisions = await eventually(
+    () => {
+      const found = hub.audit.filter(({ kind }) => kind === 'decision');
+      return found.length === 3 && found;
+    },
+    { what: 'all three are audited' },
+  );
+  const auditLog = join(await temporaryDirectory(), 'audit.jsonl');
+  const audited = openAudit({ path: auditLog, warn: expect.unreachable });
+  audited.record(decisions[0]!);
+  await audited.close();
+
+  const added = async (by = hub.by.hub, startedAt = hub.clock.wallTime() + 1): Promise<AuditRecord[]> => {
+    const next = openAudit({ path: auditLog, warn: expect.unreachable });
+    const records: AuditRecord[] = [];
+    const audit = { record: (entry: AuditRecord) => (records.push(entry), next.record(entry)) };
+    await auditMissingDecisions({ store, hub: by, startedAt, auditLog, audit });
+    await next.close();
+    return records;
+  };
+  expect(await added('another hub')).toEqual([]);
+  expect(await added(hub.by.hub, hub.clock.wallTime() - 60_000)).toEqual([]);
+  const missing = decisions.slice(1).map((entry) => ({
+    ...entry,
+    details: { ...entry.details, decidedAt: expect.any(String) },
+  }));
+  expect(await added()).toEqual(missing);
+  expect(await added()).toEqual([]);
 });
 
 test('stopping a turn does not wait for the store, and a decision still being stored is not carried out', async () => {

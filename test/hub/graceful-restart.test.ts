@@ -2,10 +2,13 @@
 
 import type { Client } from '@modelcontextprotocol/client';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { ENDLESS, startEndless } from '../e2e/endless-command.ts';
+import { FAKE_CLAUDE } from '../e2e/stand-in.ts';
 import { connectClient, type Era } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
@@ -20,6 +23,19 @@ async function freeAddress(): Promise<string> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return `127.0.0.1:${port}`;
+}
+
+/** A Claude Code that reports its start when it is told to. */
+function slowClaude(directory: string) {
+  const [program, begun, go] = ['slow-claude', 'begun', 'go'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const script = `touch ${begun}; until [ -e ${go} ]; do sleep 0.05; done; exec ${process.execPath} ${FAKE_CLAUDE} "$@"`;
+  writeFileSync(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const advanced = { pathToClaudeCodeExecutable: program, env: { FAKE_CLAUDE: 'ordinary' } };
+  return { options: { advanced }, hasBegun: () => existsSync(begun), goOn: () => writeFileSync(go, '') };
 }
 
 test(
@@ -71,9 +87,16 @@ test(
     );
     await eventually(() => heard.size === 3, { what: 'all three calls have reached the hub' });
 
-    expect(await command('hub', 'restart')).toContain(`The hub is running: http://${address}`);
-    onTestFinished(() => command('hub', 'stop').then(() => undefined));
+    const slowly = slowClaude(h.home);
+    const late = h.ok('claude_code', { prompt: 'a late start', ...slowly.options });
+    await eventually(slowly.hasBegun, { what: 'a session is being started' });
+    const restarted = command('hub', 'restart');
     for (const outcome of await Promise.all(cut)) expect(outcome).toContain('The hub is stopping');
+    slowly.goOn();
+    expect(await restarted).toContain(`The hub is running: http://${address}`);
+    onTestFinished(() => command('hub', 'stop').then(() => undefined));
+    // The hub stopped once this was done, and the next one has the answer.
+    expect(await late).toMatchObject({ sessionId: expect.any(String), status: 'running' });
 
     for (const { client } of programs)
       expect(await over(client, 'claude_code_check', { action: 'poll' })).toMatchObject({ status: 'running' });

@@ -1,11 +1,12 @@
 /** Actions of the server's own that a person must allow, across killed hubs and unloaded sessions, with the real ones. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
+import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
 import { runCommandIn } from '../harness/run-command.ts';
@@ -50,7 +51,11 @@ it('apply and discard wait for the person without holding the call, even if the 
   writeFileSync(join(workspace.path, 'later.txt'), 'later\n');
   const poll = await h.ok('claude_code_check', { action: 'poll', sessionId });
   const input = { mode: 'squash', message: 'take it', base: git('branch', '--show-current') };
-  expect(poll).toMatchObject({ status: 'waiting_permission', actions: [{ requestId, toolName: 'Apply', input }] });
+  expect(poll).toMatchObject({
+    status: 'waiting_permission',
+    actions: [{ requestId, toolName: 'Apply', input, askedPerson: true }],
+  });
+  expect(poll.actions[0].summary).toMatch(/^The caller wants to apply the work of a session/);
   await h.fails('claude_code_reply', { sessionId, prompt: 'never' }, 'SESSION_BUSY');
   const inbox = await call('/requests');
   expect(inbox.json).toMatchObject({ requests: [{ requestId, toolName: 'Apply', asShown: true, input }] });
@@ -71,8 +76,30 @@ it('apply and discard wait for the person without holding the call, even if the 
   expect(git('rev-list', '--count', 'HEAD')).toBe('2');
   expect((await answer({ decision: 'allow' })).status).toBe(409);
 
-  // After another kill it is known how it went, and nothing happens again.
+  // After another kill it is known how it went, and nothing happens again; what had not been audited is.
+  const auditLog = join(h.stateDir, 'claude-code-mcp', 'audit.jsonl');
+  const entries = (): string[] => readFileSync(auditLog, 'utf8').split('\n');
+  const isDecision = (line: string): boolean => line.includes(requestId) && line.includes('"outcome":"allow"');
+  await eventually(() => entries().some((line) => line.includes('"outcome":"applied"')), { what: 'all is audited' });
+  writeFileSync(
+    auditLog,
+    entries()
+      .filter((line) => !isDecision(line))
+      .join('\n'),
+  );
   await restart(...UNLOADING);
+  const [audited] = await eventually(
+    () => {
+      const found = entries().filter(isDecision);
+      return found.length > 0 && found;
+    },
+    { what: 'the decision is audited' },
+  );
+  expect(JSON.parse(audited!)).toMatchObject({
+    kind: 'decision',
+    name: 'ann',
+    details: { decidedAt: expect.any(String) },
+  });
   expect((await call(`/sessions/${sessionId}`)).json).toMatchObject({ status: 'idle', lastAction: done.lastAction });
   expect(git('rev-list', '--count', 'HEAD')).toBe('2');
 

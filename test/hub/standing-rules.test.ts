@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { readHubRecord } from '../../src/config/hub-record.ts';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shareHarness } from '../harness/harness.ts';
 import type { Json } from '../harness/json.ts';
@@ -124,6 +124,23 @@ test('a rule that denies or asks also holds in a process that runs already', asy
     { what: 'it is denied' },
   );
   expect(denied).toMatchObject({ by: 'rule', rule: { id: json.rule.id } });
+  // Claude Code refused it unasked: that counts and is audited as well.
+  const audited = await eventually(
+    async () => (await call('viewer', 'GET', '/audit?decision=deny&search=ls%20docs&limit=1')).json.entries[0],
+    { what: 'the denial is audited' },
+  );
+  const { id, createdBy: author } = json.rule;
+  expect(audited).toMatchObject({
+    who: 'rule',
+    what: 'Bash',
+    target: 'ls docs',
+    details: { by: 'rule', rule: id, author },
+  });
+  await eventually(
+    async () =>
+      (await call('viewer', 'GET', '/rules')).json.rules.some((rule: Json) => rule.id === id && rule.uses > 0),
+    { what: 'its use is counted' },
+  );
   await call('approver', 'PATCH', `/rules/${json.rule.id}`, { decision: 'ask' });
   const asking = await eventually(
     async () => {
@@ -191,4 +208,28 @@ test('only people make rules, each within their role', async () => {
   const { packs } = (await call('viewer', 'GET', '/rules/packs')).json;
   expect(packs.map(({ name }: Json) => name)).toEqual(['reading', 'git-local']);
   expect((await call('viewer', 'GET', '/rules')).json).toEqual({ rules: [] });
+});
+
+test('what Claude Code asks while the hub is away is answered by a rule once, though it asks again', async () => {
+  const h = shared();
+  const rule = { decision: 'allow', tool: 'Bash', match: 'make away', directory: h.project };
+  const made = await call('approver', 'POST', '/rules', rule);
+  const asks = gate(bash('make away'));
+  h.model.on('ask while nobody is there').reply(asks, text('done'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'ask while nobody is there' });
+  await asks.arrived;
+  await h.stopHub('SIGKILL');
+  asks.release();
+  const projects = join(h.configDir, 'projects');
+  const transcript = () =>
+    readdirSync(projects, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(`${sessionId}.jsonl`));
+  await eventually(() => readFileSync(join(projects, transcript()!), 'utf8').includes('make away'), {
+    what: 'Claude Code has its answer and asks',
+  });
+  await h.startHub();
+  expect(await h.finish(sessionId)).toMatchObject({ status: 'rest', answer: 'done' });
+  expect(await outcomes(sessionId)).toMatchObject([{ decision: 'allow', by: 'rule' }]);
+  const { entries } = (await call('viewer', 'GET', `/audit?kind=decision&session=${sessionId}`)).json;
+  expect(entries).toMatchObject([{ who: 'rule', outcome: 'allow', target: 'make away' }]);
+  await call('approver', 'DELETE', `/rules/${made.json.rule.id}`);
 });

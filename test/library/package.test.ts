@@ -6,6 +6,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { builtServer } from '../harness/built-server.ts';
 import { createWorld } from './library-world.ts';
@@ -25,7 +26,7 @@ test('importing the package has no side effects: no output, file, handle or list
       resources: process.getActiveResourcesInfo().filter((kind) => kind !== 'CloseReq'),
     });
     const before = state();
-    const library = await import('claude-code-mcp');
+    const library = await import('${packageJson.name}');
     if (before !== state()) throw new Error(before + ' became ' + state());
     console.log(Object.keys(library).sort().join());`;
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: root, env });
@@ -40,7 +41,7 @@ test('a program that depends on the package finds complete types', { timeout: 90
   onTestFinished(() => rm(program, { force: true }));
   await writeFile(
     program,
-    `import { createEngine, createServer, type SessionRecord } from 'claude-code-mcp';
+    `import { createEngine, createServer, type SessionRecord } from '${packageJson.name}';
      const engine = createEngine({ approvals: 'human', maxSessions: 3 });
      const options = { permissionMode: 'plan', maxTurns: 3 } as const;
      const { sessionId } = await engine.execute({ kind: 'start', prompt: 'x', options });
@@ -124,7 +125,7 @@ test('the worktree example applies the smallest of three changes', async () => {
     cwd: root,
     env: world.env,
   });
-  expect(stdout).toContain('Make it, in the fastest way: 1 file(s), +3 -0, nothing checked');
+  expect(stdout).toContain('Make it, in the fastest way: files changed: 1 (+3 -0), nothing checked');
   expect(stdout).toContain('Make it, with as few changes as possible: applied');
   expect((await git('log', '--format=%s')).stdout).toBe('Make it\nbegin\n');
   expect((await git('show', 'HEAD:made.txt')).stdout).toBe('one\n');

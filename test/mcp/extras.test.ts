@@ -67,6 +67,7 @@ describe.each(ERAS)('%s', (era) => {
     expect(JSON.parse(await read(client, sessionUri(id)))).toMatchObject({ result: { result: 'It is made.' } });
     const transcript = await read(client, sessionUri(id, 'transcript'));
     expect(transcript).toMatch(/^# make it\n/);
+    expect(transcript).toContain('## User\n\nmake it\n');
     expect(transcript).toContain('**Write**');
     expect(transcript).toContain('It is made.');
     expect(await read(client, sessionUri(id, 'diff'))).toContain('+hello');

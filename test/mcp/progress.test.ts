@@ -47,8 +47,8 @@ async function workingSession(): Promise<WorkingSession> {
       isWritten: async () => true,
       onOpened: () => undefined,
       onRequest: () => undefined,
-      isAskingPerson: () => false,
       onSettled: () => undefined,
+      onRuledOut: () => undefined,
       onRest: () => undefined,
       onTools: () => undefined,
       debug: () => undefined,
@@ -113,7 +113,8 @@ test('a long silence shows in quietMs, activity and progress, and ends with the 
   const running = await workingSession();
   const { clock, session } = running;
   const { lines } = progressOf(running);
-  const view = (): Record<string, unknown> => checkView(session.read(), viewOptions('wait', {}));
+  const view = (): Record<string, unknown> =>
+    checkView({ ...session.read(), isLeftToPerson: () => false }, viewOptions('wait', {}));
   clock.advance(29_000);
   expect(view()).not.toHaveProperty('quietMs');
   clock.advance(31_000);

@@ -75,7 +75,7 @@ test('the SBOM lists what is installed and what is bundled, each with a licence,
   const names: string[] = components.map(({ name }: Json) => name);
   expect(names).toEqual(expect.arrayContaining(['@anthropic-ai/claude-agent-sdk', 'pg', 'libsql', 'zod', 'preact']));
   expect(names.filter((name) => ['vitest', 'eslint', 'tsdown', 'playwright-core'].includes(name))).toEqual([]);
-  expect(metadata.component.name).toBe('claude-code-mcp');
+  expect(metadata.component.name).toBe(JSON.parse(read('package.json')).name);
   const licenceOf = ({ licenses: [{ license, expression }] = [{}] }: Json): unknown => license?.id ?? expression;
   const free = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'Unlicense'];
   const others: string[] = components

@@ -47,7 +47,7 @@ test('a release’s entry names its repository and bundle', () => {
   expect(ENTRY.parse(entry)).toEqual(entry);
   expect(entry).toEqual({
     ...template,
-    name: 'io.github.Some-One/claude-code-mcp',
+    name: template.name.replace('OWNER', 'Some-One'),
     repository: { url: 'https://github.com/Some-One/a-fork', source: 'github' },
     packages: [
       {

@@ -4,7 +4,7 @@ import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
 import { me, signIn } from '../api/sign-in.ts';
 import { draftsOf } from './drafts.ts';
-import { emptyInbox, loadInbox, takeRequests } from './inbox.ts';
+import { clearSettled, emptyInbox, loadInbox, takeRequests } from './inbox.ts';
 import { forgetReadings } from './reading.ts';
 import { page } from './router.ts';
 import { dropSessions, emptySessions, listState, loadSessions, sortSessions, takeSessions } from './sessions.ts';
@@ -69,7 +69,9 @@ function restWhileHidden(): void {
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);
     if (!document.hidden) {
+      // Nobody has a finger on the page yet.
       sortSessions();
+      clearSettled();
       stream.resume();
     } else if (!keepsOn) timer = setTimeout(() => stream.suspend(), HIDDEN_MS);
   });

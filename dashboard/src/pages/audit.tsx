@@ -7,7 +7,7 @@ import { Empty, Failed, Loading } from '../parts/empty.tsx';
 import { Visible } from '../parts/plain-text.tsx';
 import { Time } from '../parts/time.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { dollars, shortId } from '../text/words.ts';
+import { costWords, shortId } from '../text/words.ts';
 
 const KINDS = {
   '': 'Everything',
@@ -147,12 +147,25 @@ function asked({ since, until, decision, ...query }: Query): Record<string, stri
   };
 }
 
+/** A turn that was cut off cost more than is recorded. */
+function unknownIn(details: ApiAuditEntry['details']): { costUnknown?: true } {
+  return details?.['costUnknown'] === true ? { costUnknown: true } : {};
+}
+
 function Entry({ entry }: { entry: ApiAuditEntry }) {
-  const { time, kind, session, principal, name = principal, who, what, target, outcome, cost, details } = entry;
+  const { time, kind, session, principal, who, by, what, target, outcome, cost, details } = entry;
   const more = Object.entries(details ?? {});
-  // Claude asks; whose session it is says the link. What a principal did or decided is said with its name.
-  const isTheirs = kind === 'decision' ? ['human', 'caller'].includes(who) : who !== 'claude' && who !== 'server';
-  const saysWho = !isTheirs || kind === 'decision';
+  const rest = [
+    ...(by !== undefined && kind !== 'decision' ? [] : [who]),
+    ...(session === undefined
+      ? []
+      : [
+          <a href={links.session(session)} class="mono">
+            {shortId(session)}
+          </a>,
+        ]),
+    ...(cost === undefined ? [] : [costWords({ totalCostUsd: cost, ...unknownIn(details) })]),
+  ];
   return (
     <div class="audit-row">
       <span class="quiet">
@@ -177,26 +190,22 @@ function Entry({ entry }: { entry: ApiAuditEntry }) {
             </strong>
           </>
         )}
-        {isTheirs && name !== undefined && (
+        {by !== undefined && (
           <>
             {' by '}
-            <a href={`${links.audit}?principal=${encodeURIComponent(name)}`} title={principal}>
-              <Visible text={name} />
+            <a href={`${links.audit}?principal=${encodeURIComponent(by)}`} title={principal}>
+              <Visible text={by} />
             </a>
           </>
         )}
       </span>
       <span class="quiet">
-        {saysWho && who}
-        {session !== undefined && (
+        {rest.map((part, index) => (
           <>
-            {saysWho && ' · '}
-            <a href={links.session(session)} class="mono">
-              {shortId(session)}
-            </a>
+            {index > 0 && ' · '}
+            {part}
           </>
-        )}
-        {cost !== undefined && ` · ${dollars(cost)}`}
+        ))}
       </span>
       {more.length > 0 && (
         <span class="audit-details quiet mono">

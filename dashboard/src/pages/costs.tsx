@@ -19,6 +19,9 @@ export function CostsPage() {
           </p>
         )}
       </div>
+      <p class="quiet">
+        Of the sessions that the hub still has, each up to the end of its last turn; days by the clock of the hub.
+      </p>
       <WhenLoaded loaded={loaded} what="costs" load={load}>
         {({ days, projects, owners }) =>
           days.length === 0 ? (

@@ -27,7 +27,11 @@ import { oneLine, shortId } from '../text/words.ts';
 
 export function InboxPage() {
   const main = useRef<HTMLElement>(null);
-  useEffect(() => clearSettled, []);
+  useEffect(() => {
+    // What was answered elsewhere is not in the way of what waits.
+    clearSettled();
+    return clearSettled;
+  }, []);
   const requests = inbox.value;
   const rows = groups.value.flatMap((group): (ApiRequest | Group)[] =>
     group.requests.length > 1 ? [...group.requests, group] : [...group.requests],

@@ -189,8 +189,8 @@ function Queue({ shown, detail: { sessionId, queued, may } }: { shown: SessionVi
   };
   const { problem, busy } = state.value;
   const edited = editing.value;
-  // Claude may take a message up while it is being edited: the words stay.
-  const rows = edited && !queued.some(({ id }) => id === edited.id) ? [...queued, toRow(edited)] : queued;
+  // Claude may take a message up while it is being edited: the words stay. Those being saved come back under a new id.
+  const rows = edited && !busy && !queued.some(({ id }) => id === edited.id) ? [...queued, toRow(edited)] : queued;
   if (rows.length === 0 && problem === '') return null;
   return (
     <div class="queue">

@@ -139,7 +139,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
             <Outcome request={request} state={state} />
             {request.outcome?.ran && (
               <details class="asked-for">
-                <summary>What ran instead</summary>
+                <summary>What was allowed instead</summary>
                 <ToolInput toolName={request.toolName} input={request.outcome.ran} cwd={request.session.cwd} />
               </details>
             )}

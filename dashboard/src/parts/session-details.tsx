@@ -66,7 +66,7 @@ export function SessionDetails({ detail }: { detail: ApiSessionDetail }) {
             <Archive detail={detail} />
           </Fact>
         )}
-        <Fact name="Turns">{detail.totalTurns}</Fact>
+        <Fact name="Steps">{detail.totalTurns}</Fact>
         <Fact name="Cost">
           {costWords(detail)} <span class="quiet">{costTitle(detail)}</span>
         </Fact>

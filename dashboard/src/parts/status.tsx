@@ -3,7 +3,7 @@ import type { ApiSession } from '../../../src/schema/api.ts';
 const WORDS: Record<ApiSession['state'], string> = {
   starting: 'Starting',
   running: 'Working',
-  waiting: 'Waiting for you',
+  waiting: 'Waiting',
   interrupting: 'Stopping',
   idle: 'Idle',
   interrupted: 'Interrupted',

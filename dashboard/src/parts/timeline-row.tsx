@@ -4,12 +4,21 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ApiSessionDetail, ImagesAnswer } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
+import { me } from '../api/sign-in.ts';
 import { answerState } from '../model/answers.ts';
 import { request } from '../model/inbox.ts';
+import { links } from '../model/router.ts';
 import type { SessionView } from '../model/session-view.ts';
 import { duration, plural } from '../text/words.ts';
 import type { AgentResult } from '../../../src/schema/events.ts';
-import { progressOf, type AskedRequest, type Progress, type Row, type ToolCall } from '../timeline/timeline.ts';
+import {
+  againText,
+  progressOf,
+  type AskedRequest,
+  type Progress,
+  type Row,
+  type ToolCall,
+} from '../timeline/timeline.ts';
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
 import { Code, Copy, Path, Visible } from './plain-text.tsx';
@@ -121,6 +130,7 @@ function Folding({ open, ...props }: FoldingProps) {
 
 const MARKS: Record<Progress, { readonly mark: string; readonly word: string }> = {
   waiting: { mark: '◆', word: 'waiting for an answer' },
+  allowed: { mark: '↻', word: 'allowed, to be made again' },
   running: { mark: '▸', word: 'running' },
   done: { mark: '✓', word: 'done' },
   failed: { mark: '✕', word: 'failed' },
@@ -178,6 +188,7 @@ function ToolRow({ level, call, shown, detail }: ToolRowProps) {
       </Folding>
       {call.images && <Images sessionId={detail.sessionId} call={call.id} {...call.images} />}
       {call.request && <Decided asked={call.request} />}
+      {call.refused && !call.request && <Refused {...call.refused} />}
       {progress === 'lapsed' && <Lapsed call={call} detail={detail} />}
       {call.steps.length > 0 && (
         <button
@@ -263,14 +274,11 @@ function Lapsed({ call, detail }: { call: ToolCall; detail: ApiSessionDetail }) 
   );
 }
 
-function againText({ name, input }: ToolCall): string {
-  return `Your call of ${name} was allowed, but not carried out, because your process had been stopped. If it is still needed, make it again with the same input:\n${JSON.stringify(input, null, 2)}`;
-}
-
 const SOURCES: Readonly<Record<string, string>> = {
   human: 'by a person',
   caller: 'by the caller',
-  policy: 'by a rule',
+  rule: 'by a standing rule',
+  policy: 'by one of the operator’s rules',
   timeout: 'because nobody answered in time',
   cancel: 'because the turn was stopped',
   shutdown: 'because the hub stopped',
@@ -294,6 +302,7 @@ function Decided({ asked }: { asked: AskedRequest }) {
         outcome && (
           <>
             {outcome.decision === 'allow' ? 'Allowed' : 'Denied'} {SOURCES[outcome.source] ?? `by ${outcome.source}`}
+            {outcome.rule !== undefined && <RuleLink id={outcome.rule} />}
             {outcome.changed && ', with changes'}
             {outcome.message !== undefined && outcome.message !== '' && (
               <>
@@ -308,6 +317,41 @@ function Decided({ asked }: { asked: AskedRequest }) {
         )
       )}
     </p>
+  );
+}
+
+const REFUSERS: Readonly<Record<string, string>> = {
+  rule: 'Denied by a standing rule',
+  disallowedTools: 'Denied by the tools that are disallowed in this session',
+  settings: 'Denied by the settings of Claude Code',
+  policy: 'Denied by Claude Code',
+};
+
+/** Nobody was asked. */
+function Refused({ message, by, rule }: NonNullable<ToolCall['refused']>) {
+  return (
+    <p class="note quiet decided">
+      {REFUSERS[by] ?? 'Denied'}
+      {rule !== undefined && <RuleLink id={rule} />}:{' '}
+      <q>
+        <Visible text={message} />
+      </q>
+    </p>
+  );
+}
+
+function RuleLink({ id }: { id: string }) {
+  return (
+    <>
+      {' '}
+      {me.value?.may.readAll === true ? (
+        <a href={links.rules} class="mono">
+          {id}
+        </a>
+      ) : (
+        <span class="mono">{id}</span>
+      )}
+    </>
   );
 }
 

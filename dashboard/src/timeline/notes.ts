@@ -9,8 +9,8 @@ export interface Note {
 /** Claude Code reports that matter to a person. */
 const NOTICES: Readonly<Record<string, string>> = {
   compact_boundary: 'The conversation was compacted to make room',
-  task_started: 'Background task started',
-  task_notification: 'Background task ended',
+  task_started: 'Task started',
+  task_notification: 'Task ended',
   model_refusal_fallback: 'The model refused; another one continues',
   model_refusal_no_fallback: 'The model refused',
   informational: '',

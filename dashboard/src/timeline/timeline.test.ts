@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventBody } from '../../../src/schema/events.ts';
-import { progressOf, Timeline, type Progress, type ToolCall } from './timeline.ts';
+import { againText, progressOf, Timeline, type Progress, type ToolCall } from './timeline.ts';
 
 function timelineOf(...bodies: EventBody[]): Timeline {
   const timeline = new Timeline();
@@ -77,6 +77,23 @@ test('a decision is shown on its call, with the input that ran instead', () => {
   ]);
 });
 
+test('what was changed when no process could hear it is shown on the call that ran with it, with the decision', () => {
+  const changed = { command: 'y' };
+  const { items } = timelineOf(
+    ...[calls('t', 'Bash'), asks('r', 't'), allows('r', 't', { ...away, input: changed })],
+    ...[calls('u', 'Bash'), returns('u', 'done')],
+    { kind: 'repeated', requestId: 'r', toolName: 'Bash', toolUseId: 'u', input: changed },
+  );
+  const [asked, ran] = items.flatMap((item) => (item.kind === 'tool' ? [item.call] : []));
+  expect(asked).not.toHaveProperty('ran');
+  expect(ran).toMatchObject({ ran: changed, request: { id: 'r', outcome: { decision: 'allow', changed: true } } });
+});
+
+test('a call takes the time that it ran, without the time that somebody took to allow it', () => {
+  const { items } = timelineOf(calls('t', 'Bash'), asks('r', 't'), allows('r', 't'), returns('t', 'done'));
+  expect(items).toMatchObject([{ call: { startedAt: 2000, endedAt: 3000 } }]);
+});
+
 test('an init event, which Claude Code repeats every turn, is shown only when it changes', () => {
   const init: EventBody = {
     kind: 'init',
@@ -89,6 +106,7 @@ test('an init event, which Claude Code repeats every turn, is shown only when it
   expect(timelineOf(init, init, { ...init, permissionMode: 'plan' }).items).toHaveLength(2);
 });
 
+type Settled = Extract<EventBody, { kind: 'permission_result' }>;
 const asks = (requestId: string, toolUseId: string): EventBody => ({
   kind: 'permission_request',
   request: {
@@ -98,10 +116,12 @@ const asks = (requestId: string, toolUseId: string): EventBody => ({
     createdAt: 0,
   },
 });
-const allows = (requestId: string, toolUseId: string): EventBody => ({
+const allows = (requestId: string, toolUseId: string, more: Partial<Settled> = {}): EventBody => ({
   kind: 'permission_result',
   ...{ requestId, toolUseId, toolName: 'Bash', decision: 'allow', source: 'human' },
+  ...more,
 });
+const away = { detached: true } as const;
 const ends: EventBody = {
   kind: 'result',
   subtype: 'success',
@@ -120,16 +140,45 @@ function progressIn({ items }: Timeline, session: 'working' | 'resting' = 'worki
 test.each<[what: string, events: EventBody[], expected: Progress[]]>([
   ['runs until it has a result', [calls('t', 'Bash')], ['running']],
   ['waits for an answer', [calls('t', 'Bash'), asks('r', 't')], ['waiting']],
+  [
+    'that Claude Code refused by itself is denied',
+    [
+      calls('t', 'Bash'),
+      { kind: 'tool_refused', toolUseId: 't', by: 'rule', message: 'No.', rule: { id: 'r_1', author: 'a' } },
+      returns('t', 'No.'),
+    ],
+    ['denied'],
+  ],
   ['does not run on after its turn', [calls('t', 'Bash'), ends], ['unfinished']],
   [
-    'is not carried out if it was allowed too late',
+    'that was allowed and then cut off may have run',
     [calls('t', 'Bash'), asks('r', 't'), allows('r', 't'), ends],
+    ['unfinished'],
+  ],
+  [
+    'that was allowed too late does not run yet',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't', away)],
+    ['allowed'],
+  ],
+  [
+    'is not carried out if it was allowed too late',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't', away), ends],
     ['lapsed'],
   ],
   [
     'is made again by the next process',
-    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't'), calls('u', 'Bash'), returns('u', 'done'), ends],
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't', away), calls('u', 'Bash'), returns('u', 'done'), ends],
     ['repeated', 'done'],
+  ],
+  [
+    'is made again when Claude is asked to later',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't', away), ends, calls('u', 'Bash'), returns('u', 'done'), ends],
+    ['repeated', 'done'],
+  ],
+  [
+    'is over when its question was answered in words',
+    [calls('t', 'Bash'), asks('r', 't'), allows('r', 't', { ...away, answers: { 'Which?': 'one' } }), ends],
+    ['done'],
   ],
   [
     'of a background agent runs on',
@@ -147,9 +196,12 @@ test('no call is shown as running in a session at rest', () => {
 test('what the hub and Claude Code put into the conversation is not shown as a prompt', () => {
   const told: EventBody = { kind: 'prompt', messageId: 'm', text: 'Decided: yes.\n\nGo on.', preamble: 15 };
   const added = (text: string): EventBody => ({ kind: 'message', role: 'user', blocks: [{ kind: 'text', text }] });
-  expect(timelineOf(told, added('[Request interrupted by user]')).items).toMatchObject([
+  const [item] = timelineOf(calls('t', 'Bash')).items;
+  const again: EventBody = { kind: 'prompt', messageId: 'n', text: item?.kind === 'tool' ? againText(item.call) : '' };
+  expect(timelineOf(told, added('[Request interrupted by user]'), again).items).toMatchObject([
     { kind: 'aside', text: 'Decided: yes.' },
     { kind: 'prompt', text: 'Go on.' },
     { kind: 'aside', title: 'Interrupted' },
+    { kind: 'aside', title: 'Asked again for a call' },
   ]);
 });

@@ -24,7 +24,8 @@ export interface ToolCall {
   readonly input: Fields;
   /** What ran instead, if whoever allowed it changed it. */
   ran?: Fields;
-  readonly startedAt: number;
+  /** When it was made, or when it was allowed: it does not take longer because somebody had to be asked. */
+  startedAt: number;
   endedAt?: number;
   /** The turn is over, and there is no result. */
   cutOff?: boolean;
@@ -36,6 +37,8 @@ export interface ToolCall {
   /** The event with the images that it returned. */
   images?: { readonly event: number; readonly count: number };
   failed?: boolean;
+  /** Why Claude Code itself refused it. */
+  refused?: { readonly message: string; readonly by: string; readonly rule?: string };
   request?: AskedRequest;
   /** What a sub-agent did for this call. */
   readonly steps: Item[];
@@ -49,25 +52,37 @@ export interface AskedRequest {
     readonly source: string;
     readonly message?: string;
     readonly changed: boolean;
+    /** No process heard it. */
+    readonly detached: boolean;
+    /** The standing rule that decided. */
+    readonly rule?: string;
     /** To a question, by its text. */
     readonly answers?: Fields;
   };
 }
 
-export type Progress = 'waiting' | 'running' | 'done' | 'failed' | 'denied' | 'unfinished' | 'repeated' | 'lapsed';
+export type Progress =
+  'waiting' | 'allowed' | 'running' | 'done' | 'failed' | 'denied' | 'unfinished' | 'repeated' | 'lapsed';
 
 /** How far a call has got. Nothing runs in a session at rest, unless it left tasks in the background. */
 export function progressOf(
-  { request, endedAt, failed, cutOff, repeated }: ToolCall,
+  { request, endedAt, failed, refused, cutOff, repeated }: ToolCall,
   session: 'working' | 'resting',
 ): Progress {
-  if (request?.outcome?.decision === 'deny') return 'denied';
+  if (refused || request?.outcome?.decision === 'deny') return 'denied';
   if (endedAt !== undefined) return failed === true ? 'failed' : 'done';
   if (repeated === true) return 'repeated';
   const isOver = cutOff === true || session === 'resting';
-  if (request?.outcome) return isOver ? 'lapsed' : 'running';
+  if (request?.outcome?.detached === true) return isOver ? 'lapsed' : 'allowed';
   if (isOver) return 'unfinished';
-  return request ? 'waiting' : 'running';
+  return request && !request.outcome ? 'waiting' : 'running';
+}
+
+const AGAIN = /^Your call of \S+ was allowed, but not carried out, because your process had been stopped\. /;
+
+/** Asks Claude to make a call after all. Nothing but a message tells it. */
+export function againText({ name, input }: ToolCall): string {
+  return `Your call of ${name} was allowed, but not carried out, because your process had been stopped. If it is still needed, make it again with the same input:\n${JSON.stringify(input, null, 2)}`;
 }
 
 export interface Row {
@@ -84,6 +99,10 @@ export class Timeline {
   readonly #requests = new Map<string, AskedRequest>();
   /** Calls without a result. */
   readonly #open = new Set<ToolCall>();
+  /** Calls that were allowed when their process was gone, and have not been made again. */
+  readonly #unheard = new Set<ToolCall>();
+  /** Claude Code may ask about a call before it tells of it. */
+  readonly #early = new Map<string, Body<'repeated'>>();
   #unfinished: number | undefined;
   #setup = '';
 
@@ -101,6 +120,15 @@ export class Timeline {
         return this.#asked(key, at, body);
       case 'permission_result':
         return this.#settled(key, at, body);
+      case 'repeated':
+        return this.#repeated(body);
+      case 'tool_refused': {
+        const call = this.#calls.get(body.toolUseId);
+        if (!call) break;
+        const { message, by, rule } = body;
+        call.refused = { message, by, ...(rule && { rule: rule.id }) };
+        return;
+      }
       case 'result':
         this.#unfinished = undefined;
         this.#turnOver();
@@ -151,7 +179,8 @@ export class Timeline {
         text: text.slice(0, preamble).trim(),
       });
     const own = text.slice(preamble).trim();
-    if (own !== '') this.items.push({ kind: 'prompt', key, at, text: preamble === 0 ? text : own, messageId });
+    if (AGAIN.test(own)) this.items.push({ kind: 'aside', key, at, title: 'Asked again for a call', text: own });
+    else if (own !== '') this.items.push({ kind: 'prompt', key, at, text: preamble === 0 ? text : own, messageId });
   }
 
   /** Claude Code waits for its tools: what has no result by now never gets one. A background agent works on. */
@@ -195,6 +224,8 @@ export class Timeline {
         this.#markRepeated(call);
         this.#calls.set(id, call);
         this.#open.add(call);
+        const early = this.#early.get(id);
+        if (early) this.#repeated(early);
         return { kind: 'tool', key, at, call };
       }
       case 'tool_result':
@@ -216,15 +247,25 @@ export class Timeline {
     this.#open.delete(call);
   }
 
-  /** An allowed call that no process heard about is made again, with the same input, by the next one. */
+  /** An allowed call that no process heard about is made again, with the same input, by a later one. */
   #markRepeated({ name, input }: ToolCall): void {
-    for (const earlier of this.#open) {
-      if (earlier.name !== name || earlier.request?.outcome?.decision !== 'allow') continue;
-      if (!isSame(earlier.input, input)) continue;
+    for (const earlier of this.#unheard) {
+      if (earlier.name !== name || !isSame(earlier.input, input)) continue;
       earlier.repeated = true;
       this.#open.delete(earlier);
+      this.#unheard.delete(earlier);
       return;
     }
+  }
+
+  /** What was decided then is what lets it run now. */
+  #repeated(body: Body<'repeated'>): void {
+    const { toolUseId, requestId, input } = body;
+    const call = this.#calls.get(toolUseId);
+    const request = this.#requests.get(requestId);
+    if (!call) return void this.#early.set(toolUseId, body);
+    if (request) call.request = { ...request };
+    if (input) call.ran = input;
   }
 
   #asked(key: string, at: number, { request: { id, ask } }: Body<'permission_request'>): void {
@@ -236,19 +277,31 @@ export class Timeline {
   }
 
   #settled(key: string, at: number, body: Body<'permission_result'>): void {
-    const { decision, source, message, input, answers } = body;
+    const { decision, source, message, input, answers, detached = false, rule } = body;
     const outcome = {
-      ...{ decision, source, changed: input !== undefined },
+      ...{ decision, source, changed: input !== undefined, detached },
       ...(message !== undefined && { message }),
       ...(answers && { answers }),
+      ...(rule && { rule: rule.id }),
     };
     const request = this.#requests.get(body.requestId);
     const call = this.#calls.get(body.toolUseId);
-    if (call && input) call.ran = input;
+    if (call && decision === 'allow') this.#allowed(call, at, body);
     if (request) request.outcome = outcome;
     else if (call) call.request = { id: body.requestId, toolName: body.toolName, outcome };
     else
       this.items.push({ kind: 'request', key, at, request: { id: body.requestId, toolName: body.toolName, outcome } });
+  }
+
+  #allowed(call: ToolCall, at: number, { detached, input, answers }: Body<'permission_result'>): void {
+    if (detached !== true) {
+      call.startedAt = at;
+      if (input) call.ran = input;
+    } else if (answers) {
+      // Claude is told them in words.
+      call.endedAt = at;
+      this.#open.delete(call);
+    } else this.#unheard.add(call);
   }
 
   #partial(key: string, at: number, text: string): void {

@@ -1,3 +1,4 @@
+import { quote } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { HubApi } from './hub-api.ts';
@@ -30,7 +31,7 @@ export function theOneWith<One>(start: string, all: readonly One[], idOf: (one: 
   if (exact !== undefined) return exact;
   throw new DomainError(
     'INVALID_ARGUMENT',
-    `${start} is the beginning of ${String(found.length)} ids: ${found.slice(0, 5).map(idOf).join(', ')}.`,
+    `${quote(start)} is the beginning of ${String(found.length)} ids: ${found.slice(0, 5).map(idOf).join(', ')}.`,
   );
 }
 

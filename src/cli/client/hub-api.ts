@@ -238,5 +238,6 @@ function messageIn(frame: string): StreamMessage | undefined {
 
 function wordsOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ECONNREFUSED' ? 'nothing listens there' : message;
+  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  return message.includes('wrong version number') ? 'it does not speak TLS; try http:// in --url' : message;
 }

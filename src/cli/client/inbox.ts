@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiRequest, RequestsPage } from '../../schema/api.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { SettingsError } from '../../config/bad-input.ts';
+import { quote, SettingsError } from '../../config/bad-input.ts';
 import { Screen } from '../terminal/terminal.ts';
 import { askToAllow, putToPerson, send, type Asked } from './answering.ts';
 import { ApiFailure, HubUnreachable } from './hub-api.ts';
@@ -109,7 +109,7 @@ export async function allowRequest(client: ClientContext, id: string, options: A
   if (digest !== undefined && digest !== actual)
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `This request has the digest ${actual}: it asks for something other than what the given one was for. Nothing was allowed.`,
+      `The digest of this request is ${actual}, not the one given: it asks for something else. Nothing was allowed.`,
     );
   const more = always ? { always } : {};
   if (isUnattended && request.type === 'user_question')
@@ -157,7 +157,7 @@ function ended(asked: Asked, client: ClientContext): number {
 
 function isSettled({ terminal }: ClientContext, { outcome }: ApiRequest): boolean {
   if (!outcome) return false;
-  terminal.writeError(`It is settled already: ${outcomeLine(outcome, terminal.paint)}\n`);
+  terminal.writeError(`Already settled: ${outcomeLine(outcome, terminal.paint)}\n`);
   return true;
 }
 
@@ -189,6 +189,9 @@ async function findRequest(client: ClientContext, id: string): Promise<ApiReques
     return await client.api.get<ApiRequest>(`/api/v1/requests/${encodeURIComponent(id)}`);
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
-    throw new DomainError('PERMISSION_REQUEST_NOT_FOUND', `No request that is open begins with ${id.slice(0, 100)}.`);
+    throw new DomainError(
+      'PERMISSION_REQUEST_NOT_FOUND',
+      `No open request has an id that begins with ${quote(id.slice(0, 100))}.`,
+    );
   }
 }

@@ -168,13 +168,13 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
     }
     case 'allow': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.allow, rest);
-      const [id] = expectWords(command, words, ['requestId']);
+      const [id] = expectWords(command, words, ['request id']);
       const { digest, always = false, confirm } = given;
       return allowRequest(clientFor(command, given, options), id, { digest, always, confirm });
     }
     case 'deny': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.deny, rest);
-      const [id] = expectWords(command, words, ['requestId']);
+      const [id] = expectWords(command, words, ['request id']);
       return denyRequest(clientFor(command, given, options), id, given.message);
     }
   }

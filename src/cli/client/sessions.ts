@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { oneLine } from '../../engine/conversation/tool-summary.ts';
+import { quote } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { barred, visibleLine, visibleText } from '../../mcp/forms/form.ts';
 import type {
@@ -173,11 +174,15 @@ class Following {
       for await (const { name, data } of api.stream(`/api/v1/events?${query}`, both)) {
         if (name === 'live' || name === 'reset') {
           await this.#catchUp();
-          if (!(await this.#ask()) || (await this.#isOver(await this.#read()))) return 0;
+          if (!(await this.#ask())) return 0;
+          const code = await this.#endsWith(await this.#read());
+          if (code !== undefined) return code;
         } else if (name === 'event') this.#show(data);
         else if (name === 'writing') this.#write(data);
-        else if (name === 'session' && (await this.#isOver(data))) return 0;
-        else if (name === 'request' && data.status === 'open' && !(await this.#ask())) return 0;
+        else if (name === 'session') {
+          const code = await this.#endsWith(data);
+          if (code !== undefined) return code;
+        } else if (name === 'request' && data.status === 'open' && !(await this.#ask())) return 0;
         else if (name === 'removed') return 0;
         if (signal.aborted) return INTERRUPTED;
       }
@@ -225,16 +230,17 @@ class Following {
     if (line !== '') this.#screen.now(line);
   }
 
-  async #isOver({ state, activity, status }: ApiSession): Promise<boolean> {
-    if (state === 'cancelled') return true;
+  /** The exit code, if there is nothing more to follow. */
+  async #endsWith({ state, activity, status }: ApiSession): Promise<number | undefined> {
+    if (state === 'cancelled') return 0;
     const isResting = (STATES_AT_REST as readonly string[]).includes(state);
     // The events that led there may still be on their way.
     if (isResting && this.#untilRest) {
       await this.#catchUp();
-      return true;
+      return status === 'error' ? 1 : 0;
     }
     this.#screen.now(isResting ? `${status}; waiting for the next message` : (activity ?? status));
-    return false;
+    return undefined;
   }
 
   /** At a terminal, what the session asks is answered where it is seen. False if the person has had enough. */
@@ -268,6 +274,6 @@ export async function findSession(client: ClientContext, id: string): Promise<Ap
     return await get(id);
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
-    throw new DomainError('SESSION_NOT_FOUND', `No session has an id that begins with ${id.slice(0, 100)}.`);
+    throw new DomainError('SESSION_NOT_FOUND', `No session has an id that begins with ${quote(id.slice(0, 100))}.`);
   }
 }

@@ -23,6 +23,17 @@ function shown(...steps: (readonly [at: number, text: string] | ApiEvent)[]): st
   });
 }
 
+test('shows the whole of what failed: it may name the command that mends it', () => {
+  const text = `Not logged in\n${'x'.repeat(300)} auth login`;
+  const failed = { isError: true, numTurns: 1, durationMs: 0, text };
+  expect(shown(event({ kind: 'result', result: failed } as unknown as EventBody))).toEqual([
+    '',
+    '■ failed (1 turn, 0.0 s)',
+    '  Not logged in',
+    `  ${'x'.repeat(300)} auth login`,
+  ]);
+});
+
 test.each([
   ['a line once it is complete', [[0, 'one\ntw']], ['● one']],
   [

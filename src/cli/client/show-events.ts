@@ -27,6 +27,10 @@ export function eventLines({ data }: ApiEvent, paint: Paint): string[] {
         ? [`  ${paint.green('✓')} allowed by ${visibleLine(data.source)}${changed}`]
         : [`  ${paint.red('✗')} denied by ${visibleLine(data.source)}${words}`];
     }
+    case 'repeated':
+      return data.input === undefined
+        ? []
+        : [`  ${paint.green('✓')} runs as ${summarizeTool(data.toolName, data.input, LINE_CHARS)}`];
     case 'result':
       return resultLines(data.result, paint);
     case 'error':
@@ -88,7 +92,9 @@ function resultLines(result: AgentResult, paint: Paint): string[] {
   const facts = [counted(numTurns, 'turn'), `${(durationMs / 1000).toFixed(1)} s`].join(', ');
   if (interrupted) return ['', `${paint.yellow('■')} interrupted (${facts})`];
   if (!isError) return ['', `${paint.green('■')} done (${facts})`];
-  return ['', `${paint.red('■')} failed: ${oneLine(text === '' ? (errorSubtype ?? '') : text, LINE_CHARS)} (${facts})`];
+  // Whole: it may name the command that mends it.
+  const why = text.trim() === '' ? (errorSubtype ?? '') : text;
+  return ['', `${paint.red('■')} failed (${facts})`, ...(why === '' ? [] : indented(' ', why))];
 }
 
 /**

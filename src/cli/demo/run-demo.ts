@@ -12,9 +12,10 @@ import {
   type World,
 } from '../rehearsal/rehearsal.ts';
 import { counted } from '../../text/columns.ts';
+import { indented } from '../client/show-events.ts';
 import { DEMO_FLAGS } from '../commands.ts';
 import { parseFlags, refuseWords } from '../parse-flags.ts';
-import { Screen, type Terminal } from '../terminal/terminal.ts';
+import { type Paint, Screen, type Terminal } from '../terminal/terminal.ts';
 import { BrokenShop, PROMPT, scriptDemo } from './demo-script.ts';
 import { allowAll, askPerson, followSession, diffLines } from './follow-session.ts';
 
@@ -123,16 +124,22 @@ async function play(choice: Choice, context: DemoContext, { world, model, screen
     screen.line(line);
   }
   screen.line(`\n  ${paint.dim(figures(end, performance.now() - started, model !== undefined))}`);
+  for (const line of failureLines(end, paint)) screen.line(line);
   screen.line(verdict(after.passed, end, terminal));
   if (!after.passed) screen.line(paint.dim(`    ${failedTests(after.output)}`));
   return after.passed && diff !== '' && end.status === 'idle' && end.result?.isError === false;
 }
 
+/** Whole: it may name the command that mends it. */
+function failureLines({ status, result }: CheckAnswer, paint: Paint): string[] {
+  if (status === 'idle' && result?.isError === false) return [];
+  return indented(paint.red('✗'), `The session failed: ${result?.result ?? status}`);
+}
+
 function verdict(passed: boolean, { status, result }: CheckAnswer, { paint }: Terminal): string {
   if (!passed) return `${paint.red('✗')} ${paint.bold('The test still fails: the bug is not fixed.')}`;
-  if (status !== 'idle' || result?.isError !== false) {
-    return `${paint.red('✗')} ${paint.bold(`The test passes, but the session ended badly: ${result?.result ?? status}`)}`;
-  }
+  if (status !== 'idle' || result?.isError !== false)
+    return `${paint.red('✗')} ${paint.bold('The test passes, but the session failed.')}`;
   return `${paint.green('✓')} ${paint.bold('The test passes: the bug is really fixed.')}`;
 }
 

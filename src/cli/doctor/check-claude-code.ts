@@ -81,8 +81,7 @@ export async function checkLogin(source: ClaudeCodeSource, offline: boolean): Pr
   if (status.loggedIn !== true) {
     return problem(LOGIN, 'not logged in, and no API key is set', loginRemedy(programOf(source)));
   }
-  const how = [status.authMethod, status.apiKeySource, status.apiProvider].filter((word) => typeof word === 'string');
-  const login = how.join(', ');
+  const login = loginInWords(status);
   if (offline) return skipped(LOGIN, `${login}; not verified (--offline)`);
   const said = await oneRequest(source);
   switch (said.kind) {
@@ -93,6 +92,14 @@ export async function checkLogin(source: ClaudeCodeSource, offline: boolean): Pr
     case 'unknown':
       return skipped(LOGIN, `${login}; not verified: ${said.why}`);
   }
+}
+
+/** Claude Code names it by identifiers, such as `claude.ai`, `api_key` and `bedrock`. */
+function loginInWords({ authMethod, apiKeySource, apiProvider }: LoginStatus): string {
+  const method = typeof authMethod === 'string' ? authMethod.replaceAll('_', ' ').replace('api', 'API') : 'logged in';
+  const from = typeof apiKeySource === 'string' ? ` from ${apiKeySource}` : '';
+  const at = typeof apiProvider === 'string' && apiProvider !== 'firstParty' ? `, ${apiProvider}` : '';
+  return `${method}${from}${at}`;
 }
 
 type Verified = { readonly kind: 'accepted' } | { readonly kind: 'refused' | 'unknown'; readonly why: string };

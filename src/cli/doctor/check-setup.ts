@@ -143,10 +143,13 @@ export async function checkStateDirectory({ stateDir, auditLog }: Settings): Pro
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await tryToWrite(directory);
     } catch (error) {
+      const isFile = ['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
       return problem(
         check,
-        `${directory} is not writable: ${messageOf(error)}`,
-        'Make it writable, or choose others with CLAUDE_CODE_MCP_STATE_DIR and CLAUDE_CODE_MCP_AUDIT_LOG.',
+        isFile
+          ? `${directory}: a file is where a directory should be`
+          : `${directory} is not writable: ${messageOf(error)}`,
+        `${isFile ? 'Move it away' : 'Make it writable'}, or choose others with CLAUDE_CODE_MCP_STATE_DIR and CLAUDE_CODE_MCP_AUDIT_LOG.`,
       );
     }
   }

@@ -2,7 +2,7 @@ import type { CommandSource } from '../run.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import { HUB_ACTIONS } from '../commands.ts';
-import { parseFlags, refuseWords, requireWord, type Flags } from '../parse-flags.ts';
+import { parseFlags, refuseWords, requireAction, type Flags } from '../parse-flags.ts';
 
 export interface HubCommandContext extends CommandSource {
   readonly settings: Settings;
@@ -34,7 +34,7 @@ export async function runHub(rest: readonly string[], context: HubCommandContext
     return runInForeground(context);
   }
   if (name.startsWith('-')) parseFlags('hub', {}, rest);
-  const action = requireWord('hub', name, Object.keys(HUB_ACTIONS) as (keyof typeof HUB_ACTIONS)[]);
+  const action = requireAction('hub', name, Object.keys(HUB_ACTIONS) as (keyof typeof HUB_ACTIONS)[]);
   const { given, words } = parseFlags<Flags>(`hub ${action}`, HUB_ACTIONS[action].flags, options);
   refuseWords(`hub ${action}`, words);
   if (!ALLOWED_IN_SESSION.includes(action) && refuses(`claude-code-mcp hub ${action}`, context)) return 1;

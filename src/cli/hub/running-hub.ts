@@ -56,7 +56,9 @@ export async function requireHub(stateDir: string): Promise<HubRecord | undefine
   const state = await hubState(stateDir);
   if (state.kind === 'running') return state.record;
   process.stderr.write(
-    `No hub is running${state.kind === 'unreachable' ? ` (${state.why})` : ''}: claude-code-mcp hub start\n`,
+    state.kind === 'unreachable'
+      ? printable`The hub does not respond: ${state.why}.\n`
+      : 'No hub is running. Start one with: claude-code-mcp hub start\n',
   );
   return undefined;
 }
@@ -115,7 +117,7 @@ export async function openDashboard(
     const picture = renderUnicodeCompact(link, { border: 2 });
     const { hostname } = new URL(record.url);
     const hint = isLoopback(hostname.replace(/^\[|\]$/g, ''))
-      ? 'A phone cannot reach this address, which is that of this machine itself: see “Listening” in docs/http.md.\n'
+      ? 'A phone cannot reach this address, which is that of this machine itself: see “Access from other machines” in docs/http.md.\n'
       : '';
     process.stdout.write(`${picture}\n${link}\nScan it within two minutes; it works once.\n${hint}`);
     return 0;

@@ -18,11 +18,12 @@ import { RULE_DECISIONS } from '../../schema/enums.ts';
 import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
+import { counted, localTime } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
 import { type HubApi, openHub } from '../client/hub-api.ts';
 import { RULES_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
-import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
+import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
 import type { HubClientContext } from '../serve/find-hub.ts';
 import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
 
@@ -57,8 +58,8 @@ interface GivenFlags {
 /** The `rules` command. Returns the exit code. */
 export async function runRules(rest: readonly string[], context: RulesCommandContext): Promise<number> {
   const { writeError, openStore: open } = context;
-  const [name = '', ...args] = rest;
-  const action = requireWord('rules', name, RULE_ACTIONS);
+  const [name, ...args] = rest;
+  const action = requireAction('rules', name, RULE_ACTIONS);
   const { given: flags, words } = parseFlags('rules', RULES_FLAGS[action], args);
   let rules: Rules | undefined;
   try {
@@ -241,12 +242,12 @@ async function make(fields: readonly NewRule[], what: string, context: OpenConte
 
 function replayText({ considered, matched, allowed, denied, requests }: ShownReplay): string {
   const lines = [
-    `Of ${considered} requests in ${REPLAY_DAYS} days it matches ${matched}; people allowed ${allowed} and denied ${denied} of them.`,
+    `Of ${counted(considered, 'request')} in the last ${REPLAY_DAYS} days it matches ${matched}; people allowed ${allowed} and denied ${denied} of them.`,
     ...requests
       .slice(0, SHOWN_REQUESTS)
       .map(
         ({ decision, by, summary, at }) =>
-          printable`  ${decision === 'deny' ? 'DENIED ' : 'allowed'}  ${day(Date.parse(at))}  ${by}  ${summary}`,
+          printable`  ${decision === 'deny' ? 'DENIED ' : 'allowed'}  ${localTime(Date.parse(at))}  ${by}  ${summary}`,
       ),
     ...(matched > SHOWN_REQUESTS ? [`  … and ${matched - SHOWN_REQUESTS} more`] : []),
   ];
@@ -259,7 +260,7 @@ function given(words: readonly string[], flags: GivenFlags, context: Pick<RulesC
     throw new SettingsError("A rule is a decision and a tool: allow 'Bash(npm test)'.");
   const { principal, note } = flags;
   const parsed = ruleFields.safeParse({
-    decision,
+    decision: requireWord('A rule cannot say', decision, RULE_DECISIONS),
     ...splitRule(text),
     ...scopeGiven(flags, context),
     ...(principal !== undefined && { principal }),
@@ -283,7 +284,7 @@ async function fromFile(
   const [name, ...others] = words;
   if (name === undefined || others.length > 0) throw new SettingsError('Give one file or pack.');
   const pack = PACKS.find((one) => one.name === name);
-  const parsed = ruleFile.safeParse(pack ?? JSON.parse(await readFile(name, 'utf8')));
+  const parsed = ruleFile.safeParse(pack ?? (await jsonOf(name)));
   if (!parsed.success) throw new DomainError('INVALID_ARGUMENT', `${name} is not a file of rules.`);
   // What a file leaves open is for this repository, unless the person says otherwise.
   const scope = scopeGiven(flags, context);
@@ -293,6 +294,23 @@ async function fromFile(
     ...(flags.directory !== undefined && scope),
     ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
   }));
+}
+
+/** Undefined where the file is not JSON. */
+async function jsonOf(file: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const packs = PACKS.map(({ name }) => name);
+    return requireWord('There is no file or pack', file, packs);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 function scopeGiven(
@@ -326,9 +344,9 @@ function describe(rule: StandingRule, now: number): string {
     ? ['disabled']
     : expiresAt === undefined
       ? []
-      : [`${expiresAt <= now ? 'expired' : 'expires'} ${day(expiresAt)}`];
-  const used = lastUsedAt === undefined ? 'never used' : `used ${uses} times, last ${day(lastUsedAt)}`;
-  return [id, ruleText(rule), printable`by ${createdBy} ${day(createdAt)}`, used, ...state].join('  ');
+      : [`${expiresAt <= now ? 'expired' : 'expires'} ${localTime(expiresAt)}`];
+  const used = lastUsedAt === undefined ? 'never used' : `used ${counted(uses, 'time')}, last ${localTime(lastUsedAt)}`;
+  return [id, ruleText(rule), printable`by ${createdBy} ${localTime(createdAt)}`, used, ...state].join('  ');
 }
 
 function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Record<string, unknown> {
@@ -338,10 +356,6 @@ function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Re
     ...(expiresAt !== undefined && { expiresAt: iso(expiresAt) }),
     ...(lastUsedAt !== undefined && { lastUsedAt: iso(lastUsedAt) }),
   };
-}
-
-function day(ms: number): string {
-  return iso(ms).slice(0, 16).replace('T', ' ');
 }
 
 /** The command on this machine: the store of the state directory, or the one that `--store` names. */

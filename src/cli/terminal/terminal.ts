@@ -85,7 +85,8 @@ export function openTerminal(): Terminal {
     isLive,
     canAsk: isTerminal(stdin) && isTerminal(stdout),
     get columns() {
-      return stdout.columns ?? 80;
+      // 0 where the terminal does not know its size.
+      return stdout.columns > 0 ? stdout.columns : 80;
     },
     get rows() {
       return stdout.rows > 0 ? stdout.rows : undefined;

@@ -1,6 +1,6 @@
 import { openAudit } from '../../audit/audit-log.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { quote, SettingsError } from '../../config/bad-input.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { expiryFrom, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import { ROLES, type Role } from '../../schema/enums.ts';
@@ -10,7 +10,7 @@ import { aligned, localTime } from '../../text/columns.ts';
 import { escapeInvisible, printableLines } from '../../text/invisible.ts';
 import { TOKEN_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
-import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
+import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
 
 export interface TokenCommandContext {
   /** Opened only when needed; works alongside a running hub. */
@@ -112,9 +112,7 @@ function columnsOf(
 }
 
 function parse([first, ...rest]: readonly string[]): Asked {
-  if (first === undefined)
-    throw new SettingsError('token takes create, list or revoke; see claude-code-mcp token --help.');
-  const action = requireWord('token', first, ['create', 'list', 'revoke']);
+  const action = requireAction('token', first, ['create', 'list', 'revoke']);
   switch (action) {
     case 'create':
       return create(rest);
@@ -138,11 +136,8 @@ function create(rest: readonly string[]): Asked {
   const [name, ...others] = words;
   if (name === undefined) throw new SettingsError('token create needs a name.');
   refuseWords('token create', others);
-  const role = ROLES.find((one) => one === given.role);
-  if (!role)
-    throw new SettingsError(
-      `--role takes ${ROLES.join(', ')}${given.role === undefined ? '' : `, not ${quote(given.role)}`}.`,
-    );
+  if (given.role === undefined) throw new SettingsError(`token create needs --role: ${ROLES.join(', ')}.`);
+  const role = requireWord('There is no role', given.role, ROLES);
   checkExpiry(given.expires);
   const { attended = false, json = false, expires } = given;
   return { action: 'create', name, role, attended, expires, json };

@@ -5,7 +5,7 @@ import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../.
 import { counted } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
 import { WORKTREES_FLAGS } from '../commands.ts';
-import { parseFlags, refuseWords, requireWord } from '../parse-flags.ts';
+import { parseFlags, refuseWords, requireAction } from '../parse-flags.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 
 /** A session may still be working in a worktree that changed recently. */
@@ -105,7 +105,7 @@ type Asked = { readonly action: 'list'; readonly json: boolean } | { readonly ac
 function parse([first = 'list', ...others]: readonly string[]): Asked {
   // `worktrees --json` lists.
   const rest = first.startsWith('-') ? [first, ...others] : others;
-  const action = first.startsWith('-') ? 'list' : requireWord('worktrees', first, ['list', 'prune']);
+  const action = first.startsWith('-') ? 'list' : requireAction('worktrees', first, ['list', 'prune']);
   const command = `worktrees ${action}`;
   if (action === 'prune') {
     const { given, words } = parseFlags(command, WORKTREES_FLAGS.prune, rest);

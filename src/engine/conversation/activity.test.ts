@@ -1,3 +1,4 @@
+import type { Outcome } from '../requests/requests.ts';
 import { expect, test } from 'vitest';
 import { openRequest } from '../../../test/mcp/forms/open-request.ts';
 import { Activity } from './activity.ts';
@@ -25,6 +26,27 @@ test('the activity line shows a pending request as waiting, and a cost only once
   expect(activity.line(undefined, true)).toBe('1 tool (1 Bash), now: npm run lint (input changed)');
   activity.toolEnded('a', ended(true, 'bad'));
   expect(activity.line(0.5, false)).toBe('1 tool (1 Bash), 1 failed, $0.50');
+  expect(activity.line(0.001, false)).toBe('1 tool (1 Bash), 1 failed, <$0.01');
+});
+
+test('a call that was allowed without its process is made again and counts once; an answered question is done', () => {
+  const activity = startedActivity();
+  const call = { toolUseId: 'a', toolName: 'Bash', input: { command: 'npm test' } };
+  const allowed: Outcome = { decision: { behavior: 'allow' }, source: 'caller', detached: true };
+  const question = openRequest('AskUserQuestion', {}, { toolUseId: 'q' });
+  activity.requestOpened(openRequest('Bash', call.input, { toolUseId: 'a' }));
+  activity.requestOpened(question);
+  activity.requestSettled({ ask: call }, allowed, {});
+  activity.requestSettled(question, allowed, { answers: { 'Which?': 'this' } });
+  expect(activity.line(undefined, false)).toBe('1 tool (1 AskUserQuestion)');
+  activity.toolUsed({ ...call, toolUseId: 'b' });
+  activity.toolEnded('b', ended(false, 'passed'));
+  activity.endAll();
+  expect(activity.toolUses.map(({ id, status }) => [id, status])).toEqual([
+    ['q', 'completed'],
+    ['b', 'completed'],
+  ]);
+  expect(activity.log.all).toHaveLength(1);
 });
 
 test('problems keeps the last five failures of the call, however many tools ran afterwards', () => {
@@ -127,4 +149,28 @@ test('a packed activity reads the same and can be extended', () => {
   }
   expect(packed.problems).toMatchObject([{ what: 'bad' }, { what: 'open' }]);
   expect(viewOf(packed)).toEqual(viewOf(plain));
+});
+
+test('a call that was allowed while no process could hear it did not run; the one made again did, as it was changed', () => {
+  const activity = startedActivity();
+  const allow = { decision: { behavior: 'allow' }, source: 'human', detached: true } as const;
+  const asked = openRequest('Bash', { command: 'touch asked' }, { toolUseId: 'asked' });
+  const question = openRequest('AskUserQuestion', { questions: [] }, { toolUseId: 'question' });
+  activity.requestOpened(asked);
+  activity.requestOpened(question);
+  activity.requestSettled(asked, allow, { ran: { command: 'touch changed' } });
+  activity.requestSettled(question, allow, { answers: { 'Which?': 'this' } });
+  activity.repeated(
+    { toolUseId: 'again', toolName: 'Bash', input: { command: 'touch asked' } },
+    { command: 'touch changed' },
+  );
+  activity.toolEnded('again', ended(false));
+  activity.endAll();
+  expect(activity.line(undefined, false)).toBe('2 tools (1 AskUserQuestion, 1 Bash)');
+  expect(activity.problems).toEqual([]);
+  expect(activity.log.ofTurn).toMatchObject([{ input: { command: 'touch changed' }, failed: false }]);
+  expect(activity.latestToolUses).toMatchObject([
+    { id: 'question', status: 'completed', answer: 'this' },
+    { id: 'again', status: 'completed', inputChanged: true },
+  ]);
 });

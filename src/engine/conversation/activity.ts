@@ -65,6 +65,8 @@ export class Activity {
   #note: string | undefined;
   /** Whether any are worth looking for. */
   #hasProblems = false;
+  /** Calls that a standing rule refused, unasked, since they were last taken. */
+  #ruledOut: ToolUse[] = [];
   #lastToolUseId: string | undefined;
 
   /** Time of day. */
@@ -137,7 +139,8 @@ export class Activity {
 
   requestSettled({ ask }: { readonly ask: Pick<ToolCall, 'toolUseId'> }, outcome: Outcome, given: Given): void {
     const { decision } = outcome;
-    if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
+    if (decision.behavior === 'allow' && outcome.detached) this.#allowedAway(ask.toolUseId, given);
+    else if (decision.behavior === 'allow') this.#allowed(ask.toolUseId, given);
     else this.#denied(ask.toolUseId, denierOf(outcome), decision.message, outcome.rule);
   }
 
@@ -146,30 +149,67 @@ export class Activity {
     if (use?.status !== 'awaiting_permission') return;
     use.status = 'running';
     use.requestId = undefined;
-    if (answers) use.answer = oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);
-    if (!ran) return;
-    this.#log.changed(id, ran);
+    if (answers) use.answer = answerLine(answers);
+    if (ran) this.#changed(use, ran);
+  }
+
+  /** Nothing ran: Claude is told an answer in words, and makes a call that was allowed again, under another id. */
+  #allowedAway(id: string, { answers }: Given): void {
+    const uses = this.#uses.toWrite;
+    const use = uses.get(id);
+    if (use?.status !== 'awaiting_permission') return;
+    if (answers) {
+      use.status = 'completed';
+      use.requestId = undefined;
+      use.answer = answerLine(answers);
+      return;
+    }
+    uses.delete(id);
+    this.#log.neverRan(id);
+    const count = (this.#counts.get(use.toolName) ?? 0) - 1;
+    if (count > 0) this.#counts.set(use.toolName, count);
+    else this.#counts.delete(use.toolName);
+  }
+
+  /** It was allowed before it was made. `ran`: what runs instead. */
+  repeated(call: ToolCall, ran: Record<string, unknown> | undefined): void {
+    this.toolUsed(call);
+    const use = this.#uses.toWrite.get(call.toolUseId);
+    if (use && ran) this.#changed(use, ran);
+  }
+
+  #changed(use: ToolUse, ran: Record<string, unknown>): void {
+    this.#log.changed(use.id, ran);
     use.inputChanged = true;
     use.summary = summarizeTool(use.toolName, ran, 120);
     use.what = describeTool(use.toolName, ran);
   }
 
   /** Claude Code does not distinguish the session's own rules and standing rules from those in settings. */
-  toolRefused(id: string, by: DeniedBy, message: string): void {
+  toolRefused(id: string, by: DeniedBy, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toRead.get(id);
     if (use?.refusal) this.#refused(use, use.refusal, message);
-    else this.#denied(id, by, message);
+    else this.#denied(id, by, message, rule);
   }
 
-  #refused({ id }: ToolUse, refusal: Refusal, message: string): void {
-    this.#denied(id, refusal.by, message, refusal.by === 'rule' ? refusal.rule : undefined);
+  #refused(use: ToolUse, refusal: Refusal, message: string): void {
+    if (use.status === 'denied') return;
+    const rule = refusal.by === 'rule' ? refusal.rule : undefined;
+    this.#denied(use.id, refusal.by, message, rule);
+    if (rule) this.#ruledOut.push({ ...use, rule });
+  }
+
+  takeRuledOut(): readonly ToolUse[] {
+    const taken = this.#ruledOut;
+    if (taken.length > 0) this.#ruledOut = [];
+    return taken;
   }
 
   /** Also for a call whose error arrived first: then it never ran. */
   #denied(id: string, by: DeniedBy | undefined, message: string, rule?: DecidingRule): void {
     const use = this.#uses.toWrite.get(id);
     if (!use || use.status === 'completed' || use.status === 'denied') return;
-    this.#log.denied(id);
+    this.#log.neverRan(id);
     this.#hasProblems = true;
     use.status = 'denied';
     use.deniedBy = by;
@@ -248,16 +288,18 @@ export class Activity {
   line(costUsd: number | undefined, working: boolean): string {
     const parts: string[] = [];
     if (this.#note !== undefined) parts.push(this.#note);
-    const kinds = [...this.#counts].sort(([, a], [, b]) => b - a);
+    const kinds = [...this.#counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
     const shown = kinds.slice(0, 5).map(([name, count]) => `${String(count)} ${name}`);
     if (kinds.length > shown.length) shown.push('…');
     const count = this.toolCount;
     parts.push(
-      count === 0 ? 'no tools yet' : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
+      count === 0
+        ? `no tools${working ? ' yet' : ''}`
+        : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
       ...this.#troubles(),
     );
     if (working) parts.push(this.#now());
-    if (costUsd !== undefined) parts.push(`$${costUsd.toFixed(2)}`);
+    if (costUsd !== undefined) parts.push(dollars(costUsd));
     const line = parts.join(', ');
     return line.length > MAX_LINE ? `${cutAt(line, MAX_LINE - 1)}…` : line;
   }
@@ -302,6 +344,15 @@ const WAITS_FOR = {
   plan_review: 'waiting for a plan review',
   user_question: 'waiting for an answer',
 } as const;
+
+/** What cost something is not told as having cost nothing. */
+function dollars(costUsd: number): string {
+  return costUsd > 0 && costUsd < 0.005 ? '<$0.01' : `$${costUsd.toFixed(2)}`;
+}
+
+function answerLine(answers: Record<string, unknown>): string {
+  return oneLine(Object.values(answers).map(String).join(' | '), ANSWER_CHARS);
+}
 
 function nameOf({ summary, toolName }: ToolUse): string {
   return cutAt(summary, 80) || toolName;

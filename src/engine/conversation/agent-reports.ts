@@ -78,14 +78,16 @@ export class AgentReports {
     if (body.kind === 'permission_request') {
       if (!body.request.own) this.activity.requestOpened(body.request);
     } else if (body.kind === 'permission_result') {
-      const { toolUseId, decision, source, message = '', input, answers, rule } = body;
+      const { toolUseId, decision, source, message = '', input, answers, detached, rule } = body;
       const outcome = {
         decision: decision === 'allow' ? { behavior: decision } : { behavior: decision, message },
         source: source as Source,
+        ...(detached && { detached }),
         ...(rule && { rule }),
       };
       this.activity.requestSettled({ ask: { toolUseId } }, outcome, { ran: input, answers });
-    } else this.take(body, () => undefined);
+    } else if (body.kind === 'repeated') this.activity.repeated({ ...body, input: {} }, body.input);
+    else this.take(body, () => undefined);
   }
 
   get backgroundTasks(): number {
@@ -132,7 +134,7 @@ export class AgentReports {
         this.totals.add(body.result, this.#clock.wallTime());
         return false;
       case 'tool_refused':
-        this.activity.toolRefused(body.toolUseId, body.by, body.message);
+        this.activity.toolRefused(body.toolUseId, body.by, body.message, body.rule);
         return false;
       case 'background_tasks':
         this.#backgroundTasks = body.count;
@@ -148,6 +150,7 @@ export class AgentReports {
       case 'partial':
       case 'permission_request':
       case 'permission_result':
+      case 'repeated':
       case 'error':
       case 'writes_lost':
       case 'rewind':

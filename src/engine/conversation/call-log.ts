@@ -117,8 +117,7 @@ export class CallLog {
     if (this.#bytes > MAX_BYTES) this.#dropPatches();
   }
 
-  /** It never ran. */
-  denied(id: string): void {
+  neverRan(id: string): void {
     this.#running.toWrite.delete(id);
     this.#drop(id);
   }

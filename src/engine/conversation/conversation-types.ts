@@ -5,6 +5,7 @@ import type { SessionNotice } from '../notices.ts';
 import type { Grant, GrantEnd } from '../requests/grants.ts';
 import type { OpenRequest } from '../requests/requests.ts';
 import type { SessionRules } from '../rules/standing/session-rules.ts';
+import type { ToolUse } from './activity.ts';
 import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
 import type { Message } from './outbox.ts';
 import type { Stood } from './standing.ts';
@@ -123,6 +124,8 @@ export type ConversationEvent =
   | { kind: 'opened'; request: OpenRequest }
   /** A request that needs an answer. */
   | { kind: 'asked'; request: OpenRequest }
+  /** A standing rule made Claude Code refuse a call without asking. */
+  | { kind: 'ruled_out'; use: ToolUse }
   /** A turn begins after a rest. */
   | { kind: 'began' }
   | { kind: 'rested' };

@@ -75,8 +75,10 @@ test('every message from Claude Code during a turn counts as activity; idle time
   hear(resultEvent(), IDLE);
   expect(conversation.times.lastActiveAt).toBe(61_000);
   clock.advance(60_000);
-  hear(IDLE);
+  hear(IDLE, { kind: 'background_tasks', count: 0 });
   expect(conversation.times.lastActiveAt).toBe(61_000);
+  hear({ kind: 'background_tasks', count: 1 });
+  expect(conversation.times.lastActiveAt).toBe(121_000);
 });
 
 test('an idle signal does not end the turn while a message is still unread', () => {

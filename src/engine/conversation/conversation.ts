@@ -16,6 +16,7 @@ import {
 import { callTarget, checkedOut } from '../requests/call-target.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
 import { findEditPlace } from '../requests/edit-place.ts';
+import type { Used } from '../requests/grants.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from '../session/file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
@@ -259,16 +260,16 @@ export class Conversation {
       this.#react(signal);
       becameIdle ||= signal.kind === 'state' && signal.state === 'idle';
     }
-    if (event) this.#append(event.body, event.original);
+    if (event) this.#append(this.#withDenier(event.body), event.original);
     if (becameIdle) this.#becameIdle();
   }
 
   async asked(ask: PermissionAsk): Promise<Decision> {
-    this.times.heard(this);
     const again = this.requests.reattach(ask);
     if (again) return again;
+    this.times.heard(this);
     const { speech } = this.#reports;
-    const lastText = speech.last(ask);
+    const saidPlan = speech.plan(ask);
     const said = speech.aboutCall(ask);
     const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
     // Only an edit has anything to wait for.
@@ -279,10 +280,20 @@ export class Conversation {
     const { rules } = this.#services;
     const verdict = rules && (await rules.verdict(ask));
     const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
-    if (granted) return granted;
+    if (granted) return this.#repeated(ask, granted);
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { lastText, said, agent, edit, target, branch, scope, verdict });
+    return this.#ask(ask, { saidPlan, said, agent, edit, target, branch, scope, verdict });
+  }
+
+  /** A call that was allowed while there was no process runs now, with the changes that were made to it then. */
+  #repeated(ask: PermissionAsk, { requestId, decision }: Used): Decision {
+    const { toolName, toolUseId } = ask;
+    const input = ranInstead({ kind: 'permission', ask }, decision);
+    this.activity.repeated(ask, input);
+    this.#append({ kind: 'repeated', requestId, toolName, toolUseId, ...(input && { input }) });
+    this.#changed();
+    return decision;
   }
 
   /** The action that a person allowed and that is being carried out. */
@@ -312,7 +323,7 @@ export class Conversation {
     this.times.callBegins();
     const ask = ownAsk(proposal);
     const { opening, action } = proposal;
-    void this.#ask(ask, { lastText: '', own: { opening, action, backTo } });
+    void this.#ask(ask, { saidPlan: '', own: { opening, action, backTo } });
     return ask.requestId;
   }
 
@@ -334,7 +345,9 @@ export class Conversation {
 
   #take(body: EventBody): void {
     this.#services.rules?.heard(body);
+    const tasksBefore = this.#reports.backgroundTasks;
     if (this.#reports.take(body, (toolName, input) => this.#refusalOf(toolName, input))) this.#changed();
+    for (const use of this.activity.takeRuledOut()) this.#services.tell({ kind: 'ruled_out', use });
     if (body.kind === 'init') {
       this.#services.tell({ kind: 'tools', tools: body.tools });
       this.#apply('started');
@@ -342,10 +355,18 @@ export class Conversation {
       this.outbox.answered(body.answered);
       this.#standing.setResult(body.result);
       if (this.state === 'interrupting' && this.outbox.waiting && this.#apply('next')) this.#changed();
-    } else if (body.kind === 'background_tasks') {
-      // Claude Code is about to wake up and report that they ended.
+    } else if (body.kind === 'background_tasks' && body.count !== tasksBefore) {
+      // Claude Code is about to wake up and report that they ended. To a new hub it repeats the count.
       this.times.active();
     }
+  }
+
+  /** Claude Code does not know whose rules it applies. */
+  #withDenier(body: EventBody): EventBody {
+    if (body.kind !== 'tool_refused') return body;
+    const { deniedBy, rule } = this.activity.findToolUse(body.toolUseId) ?? {};
+    if (deniedBy === 'rule') return { ...body, by: deniedBy, ...(rule && { rule }) };
+    return deniedBy === 'disallowedTools' ? { ...body, by: deniedBy } : body;
   }
 
   #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {

@@ -16,8 +16,8 @@ export interface EventReader {
   markDelivered(through: number): void;
 }
 
-/** What a reader gets of a session: its record, and what is too large to be part of it. */
-export interface SessionReading {
+/** What there is to read of a session: its record, and what is too large to be part of it. */
+export interface WholeReading {
   readonly record: ShownRecord;
   /** Time of day when it was read. */
   readonly now: number;
@@ -29,10 +29,14 @@ export interface SessionReading {
   /** Since the last message, or all that are kept. */
   toolUses(since: 'message' | 'all'): readonly ToolUse[];
   findToolUse(toolUseId: string): ToolUse | undefined;
-  /** Whether a person has a form for this request open. */
-  isAskingPerson(requestId: string): boolean;
   /** Evidence of what the last call did, with every file and command. */
   fullWork(): Work | undefined;
+}
+
+/** What a client gets of a session. */
+export interface SessionReading extends WholeReading {
+  /** Whether this request is left to a person, who has a form for it open or alone may answer it. */
+  isLeftToPerson(requestId: string): boolean;
 }
 
 /** Events in a row that a store has kept. */

@@ -9,6 +9,10 @@ export function assistantText(body: EventBody): string | undefined {
   return said;
 }
 
+export function isPlan(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
 interface Call {
   readonly toolUseId: string;
   readonly agentId?: string | undefined;
@@ -22,11 +26,13 @@ export class Speech {
   readonly #sinceResult = new Map<string | undefined, string>();
   /** Calls of sub-agents, and the call that started each sub-agent. */
   readonly #startedBy = new Map<string, string>();
+  /** By call. Claude Code drops a plan that is an argument of the call, and asks with the plan file's, if there is one. */
+  readonly #plans = new Map<string, string>();
   #unfinished = '';
 
-  /** What the agent that makes a call said last in this turn. */
-  last(call: Call): string {
-    return this.#wordsFor(call, this.#last);
+  /** The plan it presents with this call, or else what it said last in this turn. */
+  plan(call: Call): string {
+    return this.#plans.get(call.toolUseId) ?? this.#wordsFor(call, this.#last);
   }
 
   /** What it said about this call: not what it said before another tool returned. */
@@ -47,6 +53,7 @@ export class Speech {
     this.#last.clear();
     this.#sinceResult.clear();
     this.#startedBy.clear();
+    this.#plans.clear();
   }
 
   turnEnds(): void {
@@ -64,7 +71,12 @@ export class Speech {
   messageEnds(body: MessageBody): void {
     const { parentToolUseId: agent, blocks } = body;
     if (agent === undefined) this.#unfinished = '';
-    else for (const block of blocks) if (block.kind === 'tool_call') this.#startedBy.set(block.toolUseId, agent);
+    for (const block of blocks) {
+      if (block.kind !== 'tool_call') continue;
+      const { toolUseId, toolName, input } = block;
+      if (agent !== undefined) this.#startedBy.set(toolUseId, agent);
+      if (toolName === 'ExitPlanMode' && isPlan(input['plan'])) this.#plans.set(toolUseId, input['plan']);
+    }
     const said = assistantText(body);
     if (said !== undefined) {
       this.#last.set(agent, said);

@@ -18,8 +18,6 @@ test.each([
   'touch made.txt *',
   'mkdir -p src/parts',
   'cp a *',
-  'git add *',
-  'git add:*',
   'ls -la /etc',
 ])('Bash(%s) runs nothing else and is offered as a rule', (content) => {
   expect(offer([rule(content), mode])).toEqual({ kind: 'rules', rules: [rule(content)] });
@@ -53,6 +51,8 @@ test.each([
   'python3 -c "print(1)"',
   'node script.js',
   './run.sh',
+  'git add *',
+  'git add:*',
   'git push *',
   'git commit *',
   'git commit:*',

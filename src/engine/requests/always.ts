@@ -17,14 +17,13 @@ export type AlwaysOffer =
 /**
  * Programs whose rules are passed on as Claude Code suggests them. Whatever their arguments and input are, they run no
  * other program, interpret nothing as code and use no network; Claude Code checks the paths they write itself. A program
- * that is missing here costs another question at most: a list of dangerous ones would never be complete. `git commit` is
- * missing because it runs the project's hooks, which may be files of the checkout.
+ * that is missing here costs another question at most: a list of dangerous ones would never be complete. git is missing
+ * because it runs what a configuration names, and plain files make a repository with a configuration.
  */
 const HARMLESS: ReadonlySet<string> = new Set([
   'cat',
   'cp',
   'echo',
-  'git add',
   'head',
   'ls',
   'mkdir',
@@ -66,8 +65,7 @@ function isHarmless({ toolName, ruleContent }: LastingRule['rules'][number]): bo
   const fixed = ruleContent?.replace(/( |:)\*$/, '') ?? '';
   // Plain words: a wildcard or an operator among them could stand for another program.
   if (!/^[\w@%+=,./ -]+$/.test(fixed)) return false;
-  const [program = '', command = ''] = fixed.split(' ');
-  return HARMLESS.has(program) || HARMLESS.has(`${program} ${command}`);
+  return HARMLESS.has(fixed.split(' ', 1)[0] ?? '');
 }
 
 /** Identifies a call. Its description is only a comment by Claude; everything else changes what runs. */

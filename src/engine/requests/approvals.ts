@@ -111,7 +111,7 @@ export class Approvals {
     if (this.callerDecides(session, client)) return;
     throw new DomainError(
       'PERMISSION_DENIED',
-      'Only a person may answer requests here (CLAUDE_CODE_MCP_APPROVALS=human): wait until the form has been answered.',
+      'Only a person may answer requests here (CLAUDE_CODE_MCP_APPROVALS=human): wait until one has.',
     );
   }
 

@@ -1,6 +1,6 @@
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import type { ConversationServices, RestoredConversation } from '../conversation/conversation-types.ts';
-import { Grants, type Grant, type GrantListener } from './grants.ts';
+import { Grants, type Grant, type GrantListener, type Used } from './grants.ts';
 import { handoverLine, lapsedText } from './handover.ts';
 import type { OpenRequest, Source } from './requests.ts';
 import type { Ending } from '../conversation/standing.ts';
@@ -52,7 +52,7 @@ export class DecidedAway {
   }
 
   /** The decision on exactly this call, if it was made earlier. */
-  use(ask: PermissionAsk, cwd: string, target: string | undefined): Decision | undefined {
+  use(ask: PermissionAsk, cwd: string, target: string | undefined): Used | undefined {
     return this.#grants.use(ask, { ...ask, cwd, target }, this.#holds);
   }
 

@@ -37,7 +37,7 @@ describe('a grant', () => {
   test('can be used once', () => {
     const { grants, events } = setUp();
     grants.add('r1', call(), allow);
-    expect(grants.use({ toolUseId: 't2' }, call())).toEqual(allow);
+    expect(grants.use({ toolUseId: 't2' }, call())?.decision).toEqual(allow);
     expect(grants.use({ toolUseId: 't3' }, call())).toBeUndefined();
     expect(events).toEqual(['added Bash', 'used Bash']);
   });
@@ -45,7 +45,7 @@ describe('a grant', () => {
   test('exists once per identical request', () => {
     const { grants } = setUp();
     for (const id of ['r1', 'r2', 'r3']) grants.add(id, call(), allow);
-    for (let use = 0; use < 3; use++) expect(grants.use({ toolUseId: 't' }, call())).toEqual(allow);
+    for (let use = 0; use < 3; use++) expect(grants.use({ toolUseId: 't' }, call())?.decision).toEqual(allow);
     expect(grants.use({ toolUseId: 't' }, call())).toBeUndefined();
   });
 
@@ -57,14 +57,14 @@ describe('a grant', () => {
       updatedPermissions: [{ type: 'setMode' as const, mode: 'acceptEdits' as const, destination: 'session' as const }],
     };
     grants.add('r1', call(), decision);
-    expect(grants.use({ toolUseId: 't2' }, call())).toEqual(decision);
+    expect(grants.use({ toolUseId: 't2' }, call())?.decision).toEqual(decision);
   });
 
   test('does not apply once its target has changed', () => {
     const { grants } = setUp();
     grants.add('r1', call({ target: 'before' }), allow);
     expect(grants.use({ toolUseId: 't2' }, call({ target: 'after' }))).toBeUndefined();
-    expect(grants.use({ toolUseId: 't2' }, call({ target: 'before' }))).toEqual(allow);
+    expect(grants.use({ toolUseId: 't2' }, call({ target: 'before' }))?.decision).toEqual(allow);
   });
 
   test('lapses at the end of its lifetime', () => {

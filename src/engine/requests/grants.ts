@@ -18,6 +18,12 @@ export interface AskedCall {
   readonly target?: string | undefined;
 }
 
+/** The request that a call repeats, and how it was decided. */
+export interface Used {
+  readonly requestId: string;
+  readonly decision: Decision;
+}
+
 export interface GrantListener {
   added(grant: Grant): void;
   closed(grant: Grant, end: GrantEnd): void;
@@ -70,13 +76,13 @@ export class Grants {
   }
 
   /**
-   * Uses up a grant for exactly this call, oldest first, and returns the decision. One that is no longer valid lapses.
+   * Uses up a grant for exactly this call, oldest first. One that is no longer valid lapses.
    */
   use(
     { toolUseId }: Pick<PermissionAsk, 'toolUseId'>,
     call: AskedCall,
     holds: (grant: Grant) => boolean = () => true,
-  ): Decision | undefined {
+  ): Used | undefined {
     this.lapseExpired();
     this.#lapse((grant) => !holds(grant));
     const input = digestOf(call.input);
@@ -90,11 +96,12 @@ export class Grants {
     const [grant] = index < 0 ? [] : this.#open.splice(index, 1);
     if (!grant) return undefined;
     this.#listener.closed(grant, { how: 'used', at: Math.trunc(this.#now()), toolUseId });
-    return {
+    const decision: Decision = {
       behavior: 'allow',
       ...(grant.updatedInput && { updatedInput: grant.updatedInput }),
       ...(grant.updatedPermissions && { updatedPermissions: grant.updatedPermissions as PermissionUpdate[] }),
     };
+    return { requestId: grant.requestId, decision };
   }
 
   /** Expired ones. */

@@ -54,5 +54,5 @@ export function callNote(
       : []),
     ...(said === '' ? [] : [`${who} allowed it and says: ${said}`]),
   ];
-  return parts.length === 0 ? undefined : `About your call of ${request.ask.toolName}: ${parts.join('; ')}`;
+  return parts.length === 0 ? undefined : `About your ${request.ask.toolName} call: ${parts.join('; ')}`;
 }

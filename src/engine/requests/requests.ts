@@ -259,7 +259,7 @@ export function ownAsk({ action: { action }, input }: Proposal): PermissionAsk {
 /** How a request was settled, for the log. `ran`: what runs instead of what was requested. */
 export function settledEvent(
   request: OpenRequest,
-  { decision, source, rule }: Outcome,
+  { decision, source, detached, rule }: Outcome,
   ran: Record<string, unknown> | undefined,
 ): EventBody {
   const { id, ask } = request;
@@ -271,6 +271,7 @@ export function settledEvent(
     toolUseId: ask.toolUseId,
     decision: decision.behavior,
     source,
+    ...(detached && !request.own && { detached }),
     ...(decision.behavior === 'deny' && { message: decision.message }),
     ...(ran && { input: ran }),
     ...(answers && { answers }),

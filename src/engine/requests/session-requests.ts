@@ -17,6 +17,7 @@ import {
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
 import type { RuleVerdict } from '../rules/standing/rule-set.ts';
+import { isPlan } from '../conversation/speech.ts';
 import { oneLine } from '../conversation/tool-summary.ts';
 
 const SAID_CHARS = 200;
@@ -37,9 +38,10 @@ export class SessionRequests extends RequestBook {
     ask: PermissionAsk,
     timeoutMs: number,
     context: {
-      /** What Claude said last in this turn, and what it said about this call. */
-      lastText: string;
+      /** The plan, where the request itself has none. */
+      saidPlan: string;
       agent?: string | undefined;
+      /** What Claude said about this call. */
       said?: string;
       edit?: EditPlace | undefined;
       target?: string | undefined;
@@ -50,8 +52,8 @@ export class SessionRequests extends RequestBook {
       verdict?: RuleVerdict | undefined;
     },
   ): { decision: Promise<Decision>; request: OpenRequest | undefined } {
-    const { lastText, agent, edit, target, branch, scope, own, verdict } = context;
-    const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, lastText) : undefined;
+    const { saidPlan, agent, edit, target, branch, scope, own, verdict } = context;
+    const plan = ask.toolName === 'ExitPlanMode' ? planText(ask.input, saidPlan) : undefined;
     const { said: words = '' } = context;
     const said = words === '' || words === plan ? undefined : oneLine(words, SAID_CHARS);
     const { cwd } = this.#options();
@@ -109,8 +111,7 @@ export class SessionRequests extends RequestBook {
   }
 }
 
-/** The plan comes in the request when Claude wrote its plan file; otherwise it is what Claude said last. */
-function planText(input: Record<string, unknown>, lastText: string): string {
-  const plan = input['plan'];
-  return typeof plan === 'string' && plan.trim() !== '' ? plan : lastText;
+/** The plan comes in the request when Claude wrote its plan file; otherwise it is in Claude's call or words. */
+function planText(input: Record<string, unknown>, saidPlan: string): string {
+  return isPlan(input['plan']) ? input['plan'] : saidPlan;
 }

@@ -60,7 +60,10 @@ export function changedInput(
 }
 
 /** What runs instead of what was requested. The answers to a question are its answer, not a different input. */
-export function ranInstead({ kind, ask }: OpenRequest, decision: Decision): Record<string, unknown> | undefined {
+export function ranInstead(
+  { kind, ask }: Pick<OpenRequest, 'kind' | 'ask'>,
+  decision: Decision,
+): Record<string, unknown> | undefined {
   if (decision.behavior === 'deny' || kind === 'user_question') return undefined;
   return isDeepStrictEqual(decision.updatedInput, ask.input) ? undefined : decision.updatedInput;
 }

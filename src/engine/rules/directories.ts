@@ -64,15 +64,19 @@ export class Directories {
    */
   written(given: string, what: string, base: string): string {
     if (!this.checksSettings) return given;
-    if (given.trim() !== given || given.startsWith('~') || hasControlCharacter(given)) {
+    const absolute = this.plain(given, what, base);
+    this.checkInside(absolute, what);
+    return absolute;
+  }
+
+  /** The same, absolute; it may be outside. */
+  plain(given: string, what: string, base: string): string {
+    if (this.checksSettings && (given.trim() !== given || given.startsWith('~') || hasControlCharacter(given)))
       throw new DomainError(
         'PERMISSION_DENIED',
         `${what}: ${JSON.stringify(given)} is not a plain path. Directories are checked here: write it without "~" or surrounding spaces.`,
       );
-    }
-    const absolute = path.resolve(base, given);
-    this.checkInside(absolute, what);
-    return absolute;
+    return path.resolve(base, given);
   }
 
   /** Absolute, links resolved. */

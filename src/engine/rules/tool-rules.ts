@@ -70,26 +70,69 @@ export function names(rule: string, toolName: string): boolean {
   return rule.startsWith('mcp__') && toolName.startsWith(`${rule.replace(/(__)?\*$/, '')}__`);
 }
 
-/** A command line is refused if any command in it is. Quotes are not parsed: too much is refused, not too little. */
+/**
+ * A command line is refused if any command in it is. Quotes are not parsed, and each word that may begin another command
+ * counts as if it did: too much is refused, not too little.
+ */
 export function commandsIn(line: string): string[] {
   if (line.length > MAX_COMMAND_CHARS) return [];
-  const parts = [line, ...line.split(/[;&|\n()`{}]+/)];
-  const commands = parts.flatMap((part) => [part, part.replace(/["'\\]/g, '')]);
-  return [...new Set(commands.map((command) => withoutPrefix(command).replace(/\s/g, ' ')))];
+  const joined = line.replace(/\\\r?\n/g, '');
+  // `2>&1` ends no command, and a word ends where a redirection begins.
+  const spaced = joined.replace(/(\d*)(?:&>>?|[<>]+[&|]?)/g, ' $1> ');
+  const parts = new Set([joined, ...joined.split(SEPARATORS), ...spaced.split(SEPARATORS)]);
+  const commands = [...parts].flatMap((part) => {
+    const bare = part.replace(/["'\\]/g, '');
+    return [...commandsFrom(part, false), ...commandsFrom(bare, bare !== part)];
+  });
+  // A program may be named by its path.
+  return [...new Set(commands.flatMap((command) => [command, command.replace(/^\S*\//, '')]))];
+}
+
+const SEPARATORS = /[;&|\n()`{}]+|\s-(?:exec|ok)(?:dir)?\s/;
+/** Words before a command that do not change which command it is. */
+const BEFORE_COMMAND = /^(?:if|elif|then|else|while|until|do|["'\\!$]+|\w+(?:\[.*\])?\+?=.*)$/;
+/** What runs the command that it is given, after options and values of its own. */
+const RUNNERS: ReadonlySet<string> = new Set(
+  (
+    'sudo doas env time nohup command exec builtin xargs eval coproc trap timeout nice ionice setsid stdbuf chroot flock ' +
+    'watch busybox sh ash bash dash ksh zsh'
+  ).split(' '),
+);
+const MAX_STARTS = 32;
+/** No person writes a part that is longer; from there on fewer words are tried, so that many rules stay affordable. */
+const LONG_PART = 4_000;
+const MAX_STARTS_OF_LONG = 4;
+
+/** A part of a command line, from each word that may be the program of a command. */
+function commandsFrom(part: string, wasQuoted: boolean): string[] {
+  const words = part.split(/\s+/).filter((word) => word !== '');
+  const text = words.join(' ');
+  const most = text.length > LONG_PART ? MAX_STARTS_OF_LONG : MAX_STARTS;
+  const commands: string[] = [];
+  let mayBeNext = false;
+  let isTarget = false;
+  let start = 0;
+  for (const word of words) {
+    const isRedirection = /^\d*>$/.test(word);
+    if (isRedirection || isTarget || BEFORE_COMMAND.test(word)) {
+      // What was quoted may have had blanks in it.
+      mayBeNext ||= wasQuoted && (isTarget || word.includes('='));
+      isTarget = isRedirection;
+    } else {
+      commands.push(text.slice(start).replace(/^["'\\!$]+/, ''));
+      mayBeNext ||= RUNNERS.has(word.replace(/^.*\//, ''));
+      if (!mayBeNext || commands.length === most) break;
+    }
+    start += word.length + 1;
+  }
+  return commands;
 }
 
 export function commandMatches(specifier: string, commands: readonly string[]): boolean {
-  const { head, open } = commandRule(specifier.replace(/\s/g, ' '));
+  const { head, open } = commandRule(specifier.trim().replace(/\s+/g, ' '));
   return commands.some((command) =>
     open ? matchesWildcards(`${head} *`, `${command} `) : matchesWildcards(head, command),
   );
-}
-
-/** Words before a command that do not change which command it is. */
-const PREFIX = /^(?:\s|["'\\!$]|\w+=\S*\s|(?:sudo|env|time|nohup|command|exec|builtin|xargs|then|do|else)\s)+/;
-
-function withoutPrefix(command: string): string {
-  return command.replace(PREFIX, '').trim();
 }
 
 /** `git diff *` and the older `git diff:*` both mean the command alone or followed by anything. */

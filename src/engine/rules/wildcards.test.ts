@@ -33,11 +33,13 @@ test('a path pattern matches what its regular expression would', () => {
 
 describe('hostile input is matched quickly', () => {
   const many = 4_000;
+  const unmatched = Array.from({ length: 1_200 }, () => 'Bash(* x b)');
   const hostile: [what: string, rules: string[], input: Record<string, string>][] = [
     ['a rule with many wildcards', [`Bash(${'a*'.repeat(many)}b)`], { command: 'a'.repeat(100_000) }],
     ['many rules', Array.from({ length: 1_200 }, () => 'Bash(*a*a*b)'), { command: 'a'.repeat(100_000) }],
     ['a long command with many parts', ['Bash(*b)'], { command: 'a;'.repeat(50_000) }],
     ['a long prefix', ['Bash(*b)'], { command: `${'A=1 '.repeat(20_000)}x` }],
+    ['a long line of programs that run others', unmatched, { command: 'sudo '.repeat(20_000) }],
     ['an endless assignment', ['Bash(*b)'], { command: 'a='.repeat(50_000) }],
     ['a path with many wildcards', [`Edit(${'**/'.repeat(many)}b)`], { file_path: 'a/'.repeat(2_000) }],
     ['a long file name against many wildcards', [`Edit(${'a*'.repeat(many)}b)`], { file_path: 'a'.repeat(4_000) }],

@@ -13,7 +13,7 @@ import type { SeenElsewhere } from './elsewhere.ts';
 import { EventLog, type EventLogLimits } from '../conversation/event-log.ts';
 import { NoticeStream, type SessionNotice } from '../notices.ts';
 import type { Principal } from '../rules/access.ts';
-import type { SessionReading } from '../conversation/reading.ts';
+import type { WholeReading } from '../conversation/reading.ts';
 import { openRequest, type OpenRequest, type Source } from '../requests/requests.ts';
 import { requestNotFound } from './session-errors.ts';
 import { isAtRest } from '../conversation/state.ts';
@@ -23,7 +23,6 @@ export interface RemoteServices {
   readonly eventLimits: EventLogLimits;
   /** The rules that apply to it here. */
   settingsFor(record: SessionRecord): Settings;
-  isAskingPerson(request: OpenRequest): boolean;
   /** A form for it was answered here: has it decided where the session runs. */
   sendAnswer(session: RemoteSession, requestId: string, answer: Answer, by: Principal): void;
 }
@@ -127,7 +126,7 @@ export class RemoteSession implements AskingSession {
     throw new DomainError('INTERNAL', `Session ${this.id} runs on the hub ${this.hub}; nothing is decided here.`);
   }
 
-  read(): SessionReading {
+  read(): WholeReading {
     const services = this.#services;
     let replayed: Activity | undefined;
     const activity = (): Activity => (replayed ??= this.#activity());
@@ -139,10 +138,6 @@ export class RemoteSession implements AskingSession {
       unfinishedText: '',
       toolUses: (since) => (since === 'all' ? activity().toolUses : activity().latestToolUses),
       findToolUse: (id) => activity().findToolUse(id),
-      isAskingPerson: (id) => {
-        const request = this.findRequest(id);
-        return request !== undefined && services.isAskingPerson(request);
-      },
       fullWork: () => this.record.work,
     };
   }

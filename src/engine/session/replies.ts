@@ -187,7 +187,8 @@ export class Replies {
  */
 function checkFree(session: Session, { whenBusy }: ReplyRequest): void {
   const takesMore = (session.hasProcess || session.process.starting) && !session.conversation.awaitsAction;
-  if (!session.atRest && (whenBusy !== 'queue' || !takesMore)) throw busy(session);
+  if (session.atRest || (whenBusy === 'queue' && takesMore)) return;
+  throw busy(session, takesMore ? ', or queue the message' : '');
 }
 
 /** The options with the reply's values replacing theirs. */

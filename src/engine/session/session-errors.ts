@@ -2,12 +2,13 @@ import { DomainError } from '../../errors/errors.ts';
 import type { PermissionMode } from '../../schema/session-options.ts';
 import type { Session } from './session.ts';
 
-export function busy(session: Session): DomainError {
-  const why = session.state === 'waiting' ? 'is waiting for an answer to a request' : 'is working';
-  return new DomainError(
-    'SESSION_BUSY',
-    `Session ${session.id} ${why}. Wait until it is idle, interrupt it, or queue the message.`,
-  );
+/** `more`: what else the caller could do. */
+export function busy(session: Session, more = ''): DomainError {
+  const what =
+    session.state === 'waiting'
+      ? 'is waiting for an answer to a request. Answer that first'
+      : 'is working. Wait until it is idle';
+  return new DomainError('SESSION_BUSY', `Session ${session.id} ${what}, or interrupt it${more}.`);
 }
 
 /** Whether it never existed, was dropped or belongs to someone else: the caller cannot tell. */

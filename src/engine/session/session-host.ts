@@ -225,10 +225,13 @@ export class SessionHost {
         (await transcripts.mentions(id, messageId)) || transcripts.isProjectWrittenSince(id, since),
       onOpened: (session, request) => trail.requested(session, request),
       onRequest: (session, request) => approvals.requested(session, request),
-      isAskingPerson: (request) => approvals.isAskingPerson(request),
       onSettled: (session, request, outcome) => {
         trail.settled(session, request, outcome);
         if (outcome.rule) services.standingRules?.used(outcome.rule.id);
+      },
+      onRuledOut: (session, use) => {
+        trail.ruledOut(session, use);
+        if (use.rule) services.standingRules?.used(use.rule.id);
       },
       ...this.#workServices(),
       onRest: (session, turn) => trail.rested(session, turn),

@@ -48,7 +48,6 @@ export class SessionRecall {
         approvals,
         eventLimits: eventLimits(settings),
         settingsFor: (record) => this.#settingsFor(record),
-        isAskingPerson: (request) => approvals.isAskingPerson(request),
         canRun: (record) => this.#canRun(record),
         debug: (line) => log('debug', line),
       });

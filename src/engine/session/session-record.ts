@@ -2,7 +2,7 @@ import type { SessionRecord, ShownRecord } from '../../schema/records.ts';
 import type { PermissionDenial } from '../../schema/results.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
-import type { SessionReading } from '../conversation/reading.ts';
+import type { WholeReading } from '../conversation/reading.ts';
 import { secretNamesOf } from './mobility.ts';
 import type { Session } from './session.ts';
 
@@ -55,7 +55,7 @@ function shownRecord(session: Session): ShownRecord {
 }
 
 /** What a reader gets of a live session. */
-export function readingOf(session: Session): SessionReading {
+export function readingOf(session: Session): WholeReading {
   const { conversation, services } = session;
   const { activity } = conversation;
   return {
@@ -66,10 +66,6 @@ export function readingOf(session: Session): SessionReading {
     unfinishedText: conversation.unfinishedText,
     toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
     findToolUse: (id) => activity.findToolUse(id),
-    isAskingPerson: (id) => {
-      const request = session.findRequest(id);
-      return request !== undefined && services.isAskingPerson(request);
-    },
     fullWork: () => session.work.full(activity.problems),
   };
 }

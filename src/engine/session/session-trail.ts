@@ -6,6 +6,7 @@ import type { Gate } from '../gate.ts';
 import type { Grant, GrantEnd } from '../requests/grants.ts';
 import type { OpenRequest, Outcome, Source } from '../requests/requests.ts';
 import type { AuditRecord, AuditTrail } from '../ports.ts';
+import type { ToolUse } from '../conversation/activity.ts';
 import type { Session } from './session.ts';
 import type { RestedTurn, SessionOrigin } from './session-types.ts';
 import { ranInstead } from '../requests/shown-request.ts';
@@ -49,17 +50,17 @@ export class SessionTrail {
     });
   }
 
-  settled(session: Session, request: OpenRequest, { decision, source, by, byName, always, rule }: Outcome): void {
-    const ran = ranInstead(request, decision);
-    const details = {
-      request: request.id,
-      ...(by !== undefined && by !== session.owner.id && { by }),
-      ...(always && { always }),
-      ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
-      ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
-    };
+  settled(session: Session, request: OpenRequest, outcome: Outcome): void {
+    const { decision, source, by, byName } = outcome;
+    const details = decisionDetails(request.id, session.owner.id, outcome, ranInstead(request, decision));
     const decider = by === undefined ? {} : { principal: by, ...(byName !== undefined && { name: byName }) };
     this.#record(session, 'decision', source, request.ask.toolName, details, decision.behavior, decider);
+  }
+
+  /** Claude Code refused a call that it did not ask about, by a standing rule. */
+  ruledOut(session: Session, { id, toolName, rule }: ToolUse): void {
+    const details = { call: id, by: 'rule', ...(rule && { rule: rule.id, author: rule.author }) };
+    this.#record(session, 'decision', 'rule', toolName, details, 'deny');
   }
 
   /** What became of an action that a person had allowed. */
@@ -139,6 +140,22 @@ export class SessionTrail {
       this.#audit.record(record);
     });
   }
+}
+
+/** `ran`: the input that was allowed, if it is not the one that was asked about. */
+export function decisionDetails(
+  requestId: string,
+  owner: string,
+  { by, always, rule }: Pick<Outcome, 'by' | 'always' | 'rule'>,
+  ran: object | undefined,
+): Record<string, string | number | boolean> {
+  return {
+    request: requestId,
+    ...(by !== undefined && by !== owner && { by }),
+    ...(always && { always }),
+    ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
+    ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
+  };
 }
 
 /** Counts, and which check: file names do not belong in the log. */

@@ -61,9 +61,9 @@ export interface SessionServices {
   onOpened(session: Session, request: OpenRequest): void;
   /** A request that needs an answer. */
   onRequest(session: Session, request: OpenRequest): void;
-  /** Whether a person has a form for it open. */
-  isAskingPerson(request: OpenRequest): boolean;
   onSettled(session: Session, request: OpenRequest, outcome: Outcome): void;
+  /** A standing rule made Claude Code refuse a call without asking. */
+  onRuledOut(session: Session, use: ToolUse): void;
   /** Where the session works; without one there is no report of files. */
   openWorkspace?: (session: Session) => Promise<OpenedWorkspace>;
   /** What a report needs while the workspace is not open. */

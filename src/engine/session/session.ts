@@ -10,7 +10,7 @@ import type { Workspace } from '../../workspace/workspace.ts';
 import type { ConversationEvent } from '../conversation/conversation-types.ts';
 import { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
-import type { SessionReading } from '../conversation/reading.ts';
+import type { WholeReading } from '../conversation/reading.ts';
 import { isAtRest, type State } from '../conversation/state.ts';
 import { lostContact } from '../conversation/turn-result.ts';
 import { deferred, settledWithin } from '../clock.ts';
@@ -141,7 +141,7 @@ export class Session implements AskingSession {
   }
 
   /** What a reader gets of it. */
-  read(): SessionReading {
+  read(): WholeReading {
     return readingOf(this);
   }
 
@@ -327,7 +327,7 @@ export class Session implements AskingSession {
     const { request, decision } = this.conversation.requests.decisionFor(requestId, answer);
     // Claude Code confines what it asks for itself, not what an answer puts in its place.
     if (decision.behavior === 'allow')
-      checkChangedInput(decision.updatedInput, request.cwd ?? this.directory ?? '', this);
+      checkChangedInput(request.ask.toolName, decision.updatedInput, request.cwd ?? this.directory ?? '', this);
     const note = callNote(request, answer.message, decision, source);
     const { requests, decidedAway } = this.conversation;
     if (note !== undefined && requests.isDetached(requestId)) decidedAway.note(note);
@@ -540,6 +540,8 @@ export class Session implements AskingSession {
       case 'settled':
         this.notices.tell(event);
         return this.services.onSettled(this, event.request, event.outcome);
+      case 'ruled_out':
+        return this.services.onRuledOut(this, event.use);
       case 'began':
         return this.work.turnBegins();
       case 'decided':

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import { mentions, readAudit, type AuditQuery } from '../../audit/report.ts';
+import { isDoneByPrincipal, readAudit, type AuditQuery } from '../../audit/report.ts';
 import type { AuditEntry } from '../../audit/audit-entry.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import { DomainError } from '../../errors/errors.ts';
@@ -26,12 +26,10 @@ import {
   type TokensAnswer,
 } from '../../schema/api-admin.ts';
 import { expiryFrom } from '../auth/tokens.ts';
+import { AuditTargets } from './audit-targets.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { DRIVERS, EVERY_ROLE, mayOf, READERS } from './rights.ts';
-import { iso, requestTarget, tokenView, type ViewContext } from './views.ts';
-
-/** Requests looked up for one page of the audit log. */
-const MAX_LOOKED_UP = 2_000;
+import { iso, tokenView, type ViewContext } from './views.ts';
 
 /** Who is calling, what was done, and who else has access. */
 export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiRoute[] {
@@ -68,24 +66,12 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
         if (settings.auditLog === 'off') throw new DomainError('UNAVAILABLE', 'The audit log is off.');
         const before = after === undefined ? undefined : fromCursor(after);
         const view = viewOf(reader);
-        const targets = new Map<string, Promise<string | undefined>>();
-        const targetOf = (entry: AuditEntry): Promise<string | undefined> => {
-          const id = entry.details?.['request'];
-          if (typeof id !== 'string') return Promise.resolve(undefined);
-          const known = targets.get(id);
-          if (known || targets.size >= MAX_LOOKED_UP) return known ?? Promise.resolve(undefined);
-          const found = store.request(id).then((row) => row && requestTarget(row));
-          targets.set(id, found);
-          return found;
-        };
+        const targets = new AuditTargets(store);
         const { entries } = await readAudit(settings.auditLog, {
           ...filter,
           person,
           last: limit + 1,
-          matches: async (entry) =>
-            search === '' ||
-            mentions(entry, search) ||
-            (await targetOf(entry))?.toLowerCase().includes(search.toLowerCase()) === true,
+          matches: (entry) => search === '' || targets.mention(entry, search),
           before,
         });
         const page = entries.toReversed().slice(0, limit);
@@ -93,7 +79,8 @@ export function adminRoutes(viewOf: (principal: Principal) => ViewContext): ApiR
           entries: await Promise.all(
             page.map(async (entry) => {
               const { principal, name = principal && (await view.nameOf(principal)) } = entry;
-              return { ...entry, ...defined({ name, target: await targetOf(entry) }) };
+              const by = isDoneByPrincipal(entry) ? name : undefined;
+              return { ...entry, ...defined({ name, by, target: await targets.of(entry) }) };
             }),
           ),
           ...(entries.length > limit && { next: toCursor(page, before) }),

@@ -53,6 +53,8 @@ export interface ApiCall<Query, Body> {
   /** What the principal has presented. */
   readonly credential: Credential | undefined;
   readonly signal: AbortSignal;
+  /** A hub that stopped had begun this very call, and may have carried it out. */
+  readonly isRepeat: boolean;
 }
 
 /** A route as it is served and as it appears in the OpenAPI document. */
@@ -133,18 +135,17 @@ async function handle(route: ApiRoute, request: RouteRequest, context: ApiContex
   const { principal, credential, params, headers, signal } = request;
   const query = parseArguments(route.query ?? nothing, asObject(request.query), []);
   const body = parseArguments(route.body ?? nothing, bodyOf(request), []);
-  const run = (): Promise<RouteResponse> =>
-    route.run({ context, principal, credential, params, query: query as never, body: body as never, headers, signal });
-  if (route.method === 'GET') return run();
-  const write = async (): Promise<RouteResponse> => {
-    const response = await run().catch((error: unknown) =>
-      errorResponse(error, (unforeseen) => context.report(unforeseen)),
-    );
+  const call = { context, principal, credential, params, query: query as never, body: body as never, headers, signal };
+  if (route.method === 'GET') return route.run({ ...call, isRepeat: false });
+  const write = async (isRepeat: boolean): Promise<RouteResponse> => {
+    const response = await route
+      .run({ ...call, isRepeat })
+      .catch((error: unknown) => errorResponse(error, (unforeseen) => context.report(unforeseen)));
     audit(route, request, context, response);
     return response;
   };
   const key = headers['idempotency-key'];
-  return key === undefined ? write() : onceFor(context.once, route, request, String(key), write);
+  return key === undefined ? write(false) : onceFor(context.once, route, request, String(key), write);
 }
 
 /** Every call that changes something, like the tools' calls. */
@@ -191,13 +192,13 @@ async function onceFor(
   { operation, repeat }: ApiRoute,
   { principal, path, body }: RouteRequest,
   key: string,
-  run: () => Promise<RouteResponse>,
+  run: (isRepeat: boolean) => Promise<RouteResponse>,
 ): Promise<RouteResponse> {
   const who = { keyName: 'Idempotency-Key', key, principal: principal.id };
   const call = { ...who, operation, path, input: body, mayRunAgain: repeat === 'run-again' };
   const { answer, isRepeat } = await once.run<Answer>(
     call,
-    async () => plain(await run()),
+    async ({ isRepeat }) => plain(await run(isRepeat)),
     (one) => (repeat === 'refused' && one.status < 400 ? { status: one.status } : one),
   );
   if (isRepeat && repeat === 'refused' && answer.status < 400)

@@ -156,6 +156,8 @@ async function frameFor(
         frame({ event: 'session', data: await sessionView(entry.row, view) }),
       );
     case 'request':
+      // Its decision is an event of the session; nobody ever waited for it.
+      if (entry.row.outcome?.unasked) return undefined;
       return frame({ event: 'request', data: await requestView(entry.row, session, view) });
     case 'event':
       return frames.of(entry, '', () => frame({ event: 'event', data: { sessionId, ...eventView(entry.row) } }));

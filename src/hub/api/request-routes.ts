@@ -90,12 +90,18 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
           schema: apiError,
         },
       },
-      async run({ context, principal, params, body: { acceptEdits = false, ...given } }) {
+      async run({ context, principal, params, body: { acceptEdits = false, ...given }, isRepeat }) {
         const { store } = context;
         const view = viewOf(principal);
         const id = params['requestId'] ?? '';
         const { request, session } = await visibleRequest(store, principal, id);
-        if (request.outcome) return settledBefore(request.outcome, view);
+        if (request.outcome) {
+          const { by, decision } = request.outcome;
+          const isThisAnswer = isRepeat && by === principal.id && decision === given.decision;
+          return isThisAnswer
+            ? { status: 200, json: { request: await requestView(request, session, view) } }
+            : settledBefore(request.outcome, view);
+        }
         const client = context.clientFor(principal);
         try {
           const answer = { ...given, ...(acceptEdits && { updatedPermissions: [ACCEPT_EDITS] }) };

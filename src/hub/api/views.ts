@@ -215,21 +215,22 @@ function ruleFor({ kind, ask }: StoredRequest, principal: Principal): Pick<ApiRe
 }
 
 export async function outcomeView(
-  { decision, by, source, at, ...more }: NonNullable<StoredRequest['outcome']>,
+  outcome: NonNullable<StoredRequest['outcome']>,
   { nameOf }: Pick<ViewContext, 'nameOf'>,
 ): Promise<RequestOutcomeView> {
-  const isChanged = more['inputChanged'] === true;
-  const { updatedInput: input } = isObject(more['given']) ? more['given'] : {};
-  const { answers } = isObject(input) ? input : {};
+  const { decision, by, source, at, given, inputChanged, message } = outcome;
+  const { updatedInput } = isObject(given) ? given : {};
+  const ran = ranInput(outcome);
+  const { answers } = isObject(updatedInput) ? updatedInput : {};
   return {
     decision,
     by: await nameOf(by),
     source,
     at: iso(at),
-    ...texts({ message: more['message'] }),
-    ...(isChanged && { inputChanged: true as const }),
-    ...(isChanged && isObject(input) && { ran: input }),
-    ...(!isChanged && isObject(answers) && { answers }),
+    ...texts({ message }),
+    ...(inputChanged === true && { inputChanged }),
+    ...(ran && { ran }),
+    ...(inputChanged !== true && isObject(answers) && { answers }),
   };
 }
 
@@ -277,10 +278,19 @@ function summaryOf(kind: StoredRequest['kind'], toolName: string, input: Record<
   return what === '' ? toolName : `${toolName}: ${what}`;
 }
 
-/** What a request was about, without the name of its tool. */
-export function requestTarget({ kind, ask }: StoredRequest): string {
+/** What a request was about, without the name of its tool. `as`: what was asked, or what was decided. */
+export function requestTarget({ kind, ask, outcome }: StoredRequest, as: 'asked' | 'decided'): string {
   const { toolName = '', input = {} } = ask as ShownAsk;
-  return kind === 'user_question' ? questionTexts(input).join(' | ') : summarizeTool(toolName, input);
+  if (kind === 'user_question') return questionTexts(input).join(' | ');
+  const asked = summarizeTool(toolName, input);
+  const ran = as === 'decided' && outcome ? ranInput(outcome) : undefined;
+  return ran ? `${asked}, changed to: ${summarizeTool(toolName, ran)}` : asked;
+}
+
+/** What ran instead of what was requested. */
+function ranInput({ inputChanged, given }: NonNullable<StoredRequest['outcome']>): Record<string, unknown> | undefined {
+  const { updatedInput } = isObject(given) ? given : {};
+  return inputChanged === true && isObject(updatedInput) ? updatedInput : undefined;
 }
 
 /** What a person or a caller wrote: the hub's own words are left out, and so is a message of nothing else. */

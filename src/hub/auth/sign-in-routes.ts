@@ -47,6 +47,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
           what: 'sign-in',
           outcome: 'ok',
           principal: principal.id,
+          name: principal.name,
           details: { token: row.id },
         });
         const expiresAt = new Date(row.expiresAt ?? now()).toISOString();
@@ -73,6 +74,7 @@ export function signInRoutes(options: SignInOptions): Route[] {
           what: 'sign-out',
           outcome: 'ok',
           principal: principal.id,
+          name: principal.name,
           details: { token: credential.id },
         });
         return { status: 204, headers: cookieFor(headers.host, '', 0) };

@@ -55,6 +55,7 @@ export async function replayRules(
   do {
     const page = await store.settledRequests({ since, limit: PAGE, ...(after !== undefined && { after }) });
     for (const request of page.items) {
+      if (request.outcome?.unasked) continue;
       considered++;
       const asked = request.ask as Asked;
       if (request.kind !== 'permission' || asked.own !== undefined) continue;

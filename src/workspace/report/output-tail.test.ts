@@ -91,6 +91,12 @@ test.each<[string, string, boolean, string]>([
   ['only stack frames', '    at a (/x.js:1:2)\n', true, 'at a (/x.js:1:2)'],
 ])('%s', (_, output, failed, tail) => expect(outputTail(output, failed)).toBe(tail)); // prettier-ignore
 
+test('instead of a call that was interrupted, Claude Code shows what it tells the model', () => {
+  const told =
+    "The user doesn't want to proceed with this tool use. The tool use was rejected. STOP what you are doing. Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in part or in full.";
+  expect(outputTail(told, true)).toBe('Stopped while it ran.');
+});
+
 test('a long value does not hide the other one', () => {
   const output = `✖ compares (1ms)\n  AssertionError: ${'x'.repeat(500)}\n  expected: ${'y'.repeat(500)}\n  actual: 7\n`;
   const tail = outputTail(output, true);

@@ -103,8 +103,12 @@ const NOISE: readonly RegExp[] = [
 /** A diff of two values follows: only the lines that differ matter. */
 const DIFF_HEADING = /\+ actual - expected|^\s*- Expected|^\s*\+ Received|\+ expected - actual/;
 
+/** What Claude Code (2.1.325) says of a call that was interrupted, in place of its output. */
+const STOPPED = 'this call was stopped while running, not refused before it ran';
+
 /** At most 200 characters. `failed`: as Claude Code saw it; a pipe hides what a check reports. */
 export function outputTail(output: string, failed: boolean): string {
+  if (failed && output.includes(STOPPED)) return 'Stopped while it ran.';
   const lines = linesOf(output);
   const summary = summaryOf(lines);
   if (!failed && !(summary !== undefined && REPORTS_FAILURE.test(summary)))

@@ -135,6 +135,11 @@ describe('attention', () => {
       ['The last command failed (exit 1): cd a && npm test'],
     ],
     [
+      'a command that was stopped, so that its exit code is unknown',
+      () => evidence([{ ...bash('npm test'), failed: true, exitCode: undefined }], { changes: [] }),
+      ['The last command failed: npm test'],
+    ],
+    [
       'a failure behind a pipe',
       () => evidence([bash('npm test | tail -3', 0, 'pass 1, fail 2')], { changes: [] }),
       ['The last check exited with 0, but reports failures: npm test'],

@@ -260,7 +260,10 @@ function attentionOf({ calls, files, testsChanged, check, last, problems, git, r
       lines.push('git commit was run, but no commit was made.');
     else if (denied) lines.push('git commit was denied: no commit was made.');
   }
-  if (last && isFailed(last)) lines.push(`The last command failed (exit ${exitOf(last)}): ${oneLine(commandOf(last))}`);
+  if (last && isFailed(last)) {
+    const exit = last.exitCode === undefined ? '' : ` (exit ${last.exitCode})`;
+    lines.push(`The last command failed${exit}: ${oneLine(commandOf(last))}`);
+  }
   if (check && check.exitCode !== 0 && !(last && isFailed(last) && checkIn(commandOf(last)) === check.command))
     lines.push(`The last check failed (exit ${check.exitCode}): ${oneLine(check.command)}`);
   if (check?.exitCode === 0 && reportsFailure(check.tail))

@@ -434,7 +434,7 @@ async function resultOf(
   const merged = await mergeTrees(seal, { ours: target.tip, theirs: work, taken: base.commit });
   if ('conflicts' in merged)
     throw refusal(
-      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree and resolve them there, then try again.`,
+      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree, resolve the conflicts there, then try again.`,
     );
   if (mode === 'patch') return merged.tree;
   const parents = mode === 'merge' ? [target.tip, work] : [target.tip];

@@ -74,7 +74,10 @@ export async function loadRecord(
 export async function requireRecord(host: WorktreeHost, id: string): Promise<WorktreeRecord> {
   const record = await loadRecord(host, id);
   if (record && record.state !== 'removed') return record;
-  throw new DomainError('INVALID_ARGUMENT', `There is no worktree ${id}; it was discarded or never created.`);
+  throw new DomainError(
+    'INVALID_ARGUMENT',
+    `There is no worktree ${id}: it was discarded or never created. If its branch was kept, start a session with base set to that branch.`,
+  );
 }
 
 export async function listRecordIds({ worktreesDir }: Pick<WorktreeHost, 'worktreesDir'>): Promise<string[]> {

@@ -144,7 +144,7 @@ export function sessions(world: JourneyWorld): void {
     await page.goto(`${hub.url}#/sessions/${sessionId}`);
     await page.getByText('There it is.').waitFor();
     await waitForState(page, 'Idle');
-    await page.getByRole('link', { name: 'Work' }).click();
+    await page.getByRole('link', { name: 'Work', exact: true }).click();
     await page.locator('.file', { hasText: 'README.md' }).waitFor();
     expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
     expect(await page.locator('.file', { hasText: 'README.md' }).locator('.tag').innerText()).toBe('Added');
@@ -165,7 +165,7 @@ export function sessions(world: JourneyWorld): void {
     await sendMessage(page, 'Add a licence');
     await page.getByText('Free now.').waitFor();
     await waitForState(page, 'Idle');
-    await page.getByRole('link', { name: 'Work' }).click();
+    await page.getByRole('link', { name: 'Work', exact: true }).click();
     await page.locator('.file', { hasText: 'LICENCE' }).waitFor();
     await page.getByRole('button', { name: 'Discard', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard this worktree?' });

@@ -1,8 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ModelsAnswer } from '../../../src/schema/api.ts';
+import type { AuditPage } from '../../../src/schema/api-admin.ts';
 import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { cardOf, clickButton, waitForState, type JourneyWorld } from '../journey-world.ts';
+import { signInWith } from '../page-steps.ts';
+import { RealHub } from '../real-hub.ts';
 
 /** Each of these would be a lie if it were shown otherwise. */
 export function truth(world: JourneyWorld): void {
@@ -61,7 +65,9 @@ export function truth(world: JourneyWorld): void {
     await page.getByLabel('Search').fill('touch asked');
     const decided = page.locator('.audit-row', { hasText: 'touch asked' });
     await expect.poll(() => page.locator('.audit-row').count()).toBe(1);
-    expect(await decided.locator('.audit-what').innerText()).toBe('Bash touch asked → allow by Clara');
+    expect(await decided.locator('.audit-what').innerText()).toBe(
+      'Bash touch asked, changed to: echo changed → allow by Clara',
+    );
     // The address has the filters: a reload keeps them.
     await page.reload();
     await decided.waitFor();
@@ -69,7 +75,93 @@ export function truth(world: JourneyWorld): void {
     await page.getByLabel('Decision').selectOption('deny');
     await page.getByText('Nothing recorded').waitFor();
     const audited = await hub.command('audit', '--person', 'clara', '--tool', 'Bash', '--json');
-    expect(JSON.parse(audited)).toMatchObject({ kind: 'decision', name: 'Clara', what: 'Bash', outcome: 'allow' });
+    const decision = {
+      kind: 'decision',
+      name: 'Clara',
+      what: 'Bash',
+      target: 'touch asked, changed to: echo changed',
+      outcome: 'allow',
+    };
+    expect(JSON.parse(audited)).toMatchObject(decision);
+    const found = await hub.command('audit', '--search', 'touch asked', '--decision', 'allow');
+    expect(found).toMatch(/Clara +decision +Bash touch asked, changed to: echo changed +allow/);
+    expect(await hub.command('audit', '--person', 'editor', '--kind', 'decision', '--json')).toBe('');
+    // The approver stopped it, not its owner.
+    await page.goto(`${hub.url}#/sessions/${session.sessionId}`);
+    await page.getByRole('button', { name: 'Cancel session' }).click();
+    await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+    await waitForState(page, 'Cancelled');
+    await page.goto(`${hub.url}#/audit?session=${session.sessionId}&kind=end`);
+    expect(await page.locator('.audit-row', { hasText: 'cancelled' }).locator('.audit-what').innerText()).toBe(
+      'cancelled',
+    );
+  });
+
+  test('what is decided after the process was given back: a call runs once, as it was changed, or is said not to have run', async () => {
+    const hub = await RealHub.open({ args: ['--park-after-ms', '500', '--cleanup-interval-ms', '300'] });
+    const touch = (file: string) => tool('Bash', { command: `touch ${file}`, description: 'Make a file' });
+    const question = { question: 'Which colour?', header: 'Colour', multiSelect: false };
+    const options = [
+      { label: 'red', description: 'Warm' },
+      { label: 'blue', description: 'Cold' },
+    ];
+    const ask = tool('AskUserQuestion', { questions: [{ ...question, options }] });
+    hub.model.on('Ask me late').reply(ask, touch('asked'), touch('asked'), text('That ran.'));
+    hub.model.on('Ask me too late').reply(touch('never'), text('Never mind.'));
+    hub.model.on('but not carried out').reply(touch('never'), touch('never'), text('Made at last.'));
+    const { page } = await world.open();
+    const call = (name: string) => page.locator('.row.tool', { hasText: name });
+    const untilParked = (sessionId: string, times: number) =>
+      eventually(
+        async () => {
+          const route = `audit?session=${sessionId}&tool=parked`;
+          return (await hub.api<AuditPage>('GET', route, undefined, hub.admin)).entries.length === times;
+        },
+        { what: 'the process is given back' },
+      );
+    try {
+      await page.goto(hub.url);
+      await signInWith(page, hub.admin);
+      const late = await hub.startSession({ prompt: 'Ask me late', title: 'Late' });
+      await page.goto(`${hub.url}#/sessions/${late.sessionId}`);
+      await untilParked(late.sessionId, 1);
+      await page.getByLabel('blue').check();
+      await page.getByRole('button', { name: 'Answer', exact: true }).click();
+      await page.getByRole('button', { name: 'Change…' }).waitFor();
+      expect(await call('AskUserQuestion').getAttribute('class')).toContain('tool-done');
+      await untilParked(late.sessionId, 2);
+      await page.getByRole('button', { name: 'Change…' }).click();
+      await page.getByLabel('Changed command').fill('touch changed');
+      await page.getByRole('button', { name: 'Run with changes' }).click();
+      await page.getByText('That ran.').waitFor();
+      await waitForState(page, 'Idle');
+      const bash = await call('Bash').allInnerTexts();
+      expect(bash).toEqual([
+        expect.stringMatching(/touch asked[^]*made again below/),
+        expect.stringMatching(/touch changed/),
+      ]);
+      expect(await page.locator('.session-header .activity').innerText()).not.toContain('failed');
+
+      const tooLate = await hub.startSession({ prompt: 'Ask me too late', title: 'Too late' });
+      await page.goto(`${hub.url}#/sessions/${tooLate.sessionId}`);
+      await untilParked(tooLate.sessionId, 1);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      await page.getByText('Never mind.').waitFor();
+      await page.getByText('Allowed, but not carried out.').waitFor();
+      await page.getByRole('link', { name: 'Work' }).click();
+      await page.getByText('0 commands run').waitFor();
+      await page.getByRole('link', { name: 'Timeline' }).click();
+      await page.getByRole('button', { name: 'Ask again' }).click();
+      await untilParked(tooLate.sessionId, 2);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      await page.getByText('Made at last.').waitFor();
+      expect(await page.getByText('made again below').count()).toBe(2);
+      expect(await page.getByText('Allowed, but not carried out.').count()).toBe(0);
+      expect(await page.locator('.row.prompt').count()).toBe(1);
+    } finally {
+      await page.close();
+      await hub.close();
+    }
   });
 
   test('an image that Claude read is on the timeline, and a new session offers the models of Claude Code', async () => {

@@ -100,6 +100,15 @@ export function answers(): void {
     expect(after).toEqual(before);
     await page.getByRole('button', { name: 'Clear 1 answered' }).click();
     expect(await card(page, 'req-edit').count()).toBe(0);
+
+    const [, second] = hub.data.requests;
+    const outcome = { decision: 'deny' as const, by: 'Ben', source: 'human', at: ago(0) };
+    hub.publish('request', { ...second!, status: 'settled', mayAnswer: false, outcome });
+    const settled = card(page, second!.requestId);
+    await settled.getByText('Denied by Ben').waitFor();
+    // The person had been elsewhere, and comes back to the page.
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await settled.waitFor({ state: 'detached' });
   });
 
   test('can choose an option of a question, allow a plan, or change the input of a command', async () => {

@@ -36,7 +36,7 @@ export function lists(): void {
     expect(await card(page, 'r-0').getByLabel('Message to Claude').inputValue()).toBe('Not before Friday');
     await page.goto(hub.url + SESSION);
     await page.getByLabel('Message', { exact: true }).fill('And then');
-    await page.getByRole('link', { name: 'Work' }).click();
+    await page.getByRole('link', { name: 'Work', exact: true }).click();
     await page.getByRole('link', { name: 'Timeline' }).click();
     expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('And then');
   });

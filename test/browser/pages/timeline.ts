@@ -14,7 +14,7 @@ function allowed(id: number, toolUseId: string, toolName: string, input: Record<
     }),
     event(id + 1, 'permission_result', {
       kind: 'permission_result',
-      ...{ requestId, toolUseId, toolName, decision: 'allow', source: 'human' },
+      ...{ requestId, toolUseId, toolName, decision: 'allow', source: 'human', detached: true },
     }),
   ];
 }

@@ -47,6 +47,7 @@ export function unseen(): void {
     await page.getByText('line 401;').waitFor();
     expect(await page.evaluate(fade)).toBe('none');
     await expect.poll(() => focused(page)).toBe('r0');
+    await settle(page);
     await allow.click();
     await card(page, 'r0').getByText('Allowed by you').waitFor();
     expect(answers(hub)).toHaveLength(1);

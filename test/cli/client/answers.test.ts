@@ -161,7 +161,7 @@ it.runIf(HAS_TERMINALS)('allow asks first, and nothing is allowed that was not o
   expect(again).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/settled already: Allowed by local/),
+    stderr: expect.stringMatching(/Already settled: Allowed by local/),
   });
 });
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { text, tool } from '../../../src/scripted-model/reply.ts';
+import { httpError, text, tool } from '../../../src/scripted-model/reply.ts';
 import { shareHarness } from '../../harness/harness.ts';
 import { HAS_TERMINALS, PseudoTerminal } from '../../harness/pseudo-terminal.ts';
 import { runCommand, type CommandRun } from '../run-command.ts';
@@ -74,12 +74,15 @@ it.runIf(HAS_TERMINALS)('text is shown as it is written, once; in a pipe when it
   h.model.on('tell a story').reply(text(lines.join('\n')).chunks(12, 250));
   const { sessionId } = await h.ok('claude_code', { prompt: 'tell a story' });
   const env = h.environment();
-  const following = await PseudoTerminal.run(['follow', sessionId, '--until-rest'], { env, cwd: h.project });
+  // A terminal that does not know its width.
+  const setup = { env, cwd: h.project, columns: 0 };
+  const following = await PseudoTerminal.run(['follow', sessionId, '--until-rest'], setup);
   await following.shows('●\u001b[39m First \\u001b[2Jline.');
   expect(following.output).not.toContain('The end.');
   expect(await following.exited).toBe(0);
   for (const line of ['First \\u001b[2Jline.\r\n', 'in several pieces.\r\n', '  The end.\r\n'])
     expect(following.output.split(line)).toHaveLength(2);
+  expect(following.output).not.toMatch(/\u001b\[\d+A/);
   const piped = await run(['follow', sessionId, '--until-rest']);
   expect(piped.stdout).toContain(`● First \\u001b[2Jline.\n  \n  ${lines[2]!}\n  The end.\n\n■ done`);
 });
@@ -107,9 +110,13 @@ it('a script without a terminal reads; it starts and sends with a token', async 
     .map((line) => JSON.parse(line) as { data: { kind: string } });
   expect(events.map(({ data }) => data.kind)).toEqual(expect.arrayContaining(['prompt', 'message', 'result']));
 
+  h.model.on('and fail').always(httpError(400));
+  const failed = await run(['send', sessionId, '--follow', 'and fail'], env);
+  expect(failed).toMatchObject({ code: 1, stdout: expect.stringMatching(/■ failed \(1 turn, .* s\)\n {2}API Error/) });
+
   expect(await run(['show', 'ffff'], env)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('begins with ffff'),
+    stderr: expect.stringContaining('begins with "ffff"'),
   });
   expect(await run(['sessions', '--al'])).toMatchObject({
     code: 2,

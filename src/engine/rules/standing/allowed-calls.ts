@@ -140,8 +140,8 @@ function isProtected(file: string): boolean {
       .normalize('NFKC')
       .replace(/\p{Cf}/gu, '')
       .toLowerCase()
-      .replace(/[. ]+$/, '');
-    // A short name on Windows: GIT~1.
+      .replace(/[. ]*(?::.*)?$/, '');
+    // Other names on Windows: GIT~1 and .git::$INDEX_ALLOCATION.
     return PROTECTED.has(seen) || /~\d/.test(seen);
   });
 }

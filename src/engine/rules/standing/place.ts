@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { realPath } from '../directories.ts';
 
@@ -13,6 +13,8 @@ export interface RulePlace {
   readonly cwd: string | undefined;
   /** A command may have changed to a directory that is not one of the session's. */
   readonly mayBeElsewhere?: boolean;
+  /** Where commands run, git may find a repository that the session wrote, whose configuration makes it run programs. */
+  readonly mayMisleadGit?: boolean;
   /** All directories of the session. */
   readonly roots: readonly PlaceRoot[];
   /** Links resolved, as far as the path exists. */
@@ -71,6 +73,19 @@ function countsAs(real: string): string {
   const top = checkoutAround(real);
   const main = top === undefined ? undefined : mainCheckout(top);
   return top === undefined || main === undefined ? real : path.join(main, path.relative(top, real));
+}
+
+/**
+ * Whether git could take this directory, or one above it in the same checkout, for a bare repository: files that any tool
+ * may write make one, without a `.git`.
+ */
+export function mayHideRepository(directory: string): boolean {
+  const real = realPath(directory);
+  const top = checkoutAround(real) ?? path.parse(real).root;
+  for (let one = real; ; one = path.dirname(one)) {
+    if (lstatSync(path.join(one, 'HEAD'), { throwIfNoEntry: false })) return true;
+    if (one === top) return false;
+  }
 }
 
 /** The nearest directory with a `.git` in it. */

@@ -94,6 +94,14 @@ test('once a command may have changed the directory, relative paths are asked ab
   expect(rules.decide(bash('npm test'), moved, NOW)).toBeDefined();
 });
 
+test('where git may find a repository that the session wrote, git is asked about', () => {
+  const rules = commands('git status *', 'git commit', '/usr/bin/git status', 'npm test');
+  const misled = { ...place, mayMisleadGit: true };
+  const decide = (command: string) => rules.decide(bash(command), misled, NOW)?.decision;
+  expect(['git status -s', 'git commit', '/usr/bin/git status'].map(decide)).toEqual([undefined, undefined, undefined]);
+  expect(decide('npm test')).toBe('allow');
+});
+
 test.each([
   ['Bash', undefined],
   ['Bash', '*'],
@@ -169,6 +177,9 @@ test.each([
   ['**', 'sub/.GIT/config', false],
   ['**', '.g\u200cit/config', false],
   ['**', 'GIT~1/config', false],
+  ['**', '.git::$INDEX_ALLOCATION/config', false],
+  ['**', '.mcp.json. ::$DATA', false],
+  ['**', 'notes:1', true],
   ['**', '.claude/settings.json', false],
   ['**', '.mcp.json', false],
   ['**', 'CLAUDE.md', false],

@@ -136,7 +136,7 @@ class Permissions {
 
   find(call: RuleCall, place: RulePlace, now: number): StandingRule | undefined {
     const words = commandWords(call);
-    if (words) return place.mayBeElsewhere ? undefined : this.#findCommand(words, place, now);
+    if (words) return mayRun(words, place) ? this.#findCommand(words, place, now) : undefined;
     const file = namedFile(call, place);
     if (file !== undefined) return this.#findFile(call.toolName, file, place, now);
     const key = isPlainTool(call) ? call.toolName : fetchedHost(call);
@@ -163,6 +163,11 @@ class Permissions {
       ({ rule, glob }) => isCurrent(rule, place, now) && globCovers(glob, rule.directory, file, place),
     )?.rule;
   }
+}
+
+/** Whether a command does here what a rule means by it. */
+function mayRun([program = '']: readonly string[], { mayBeElsewhere, mayMisleadGit }: RulePlace): boolean {
+  return mayBeElsewhere !== true && !(mayMisleadGit === true && path.basename(program) === 'git');
 }
 
 /** A glob that ends in a name is looked up by that name. */
@@ -226,8 +231,7 @@ class Restrictions {
     const { command } = call.input;
     if (typeof command !== 'string' || tooLongToMatch(call.input))
       return this.#rules.find((rule) => covers(rule.tool, call.toolName) && holds(rule));
-    // A program may be named by its path.
-    const commands = commandsIn(command).flatMap((one) => [one, one.replace(/^\S*\//, '')]);
+    const commands = commandsIn(command);
     const programs = new Set(commands.map((one) => one.split(' ', 1)[0] ?? ''));
     const candidates = [...[...programs].flatMap((program) => this.#byProgram.get(program)), ...this.#anyProgram];
     return candidates.find(

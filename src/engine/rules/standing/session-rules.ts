@@ -6,7 +6,7 @@ import { COMMAND_TOOLS } from '../../../schema/enums.ts';
 import type { Refusal } from '../../conversation/activity.ts';
 import type { StandingRules } from '../../ports.ts';
 import { realPath } from '../directories.ts';
-import { isWithin, placeOf, scopeOf, type RulePlace } from './place.ts';
+import { isWithin, mayHideRepository, placeOf, scopeOf, type RulePlace } from './place.ts';
 import type { RuleVerdict } from './rule-set.ts';
 import { simpleCommand } from './words.ts';
 
@@ -86,10 +86,12 @@ export class SessionRules {
   #place(): RulePlace {
     const { owner, options, directory } = this.#session;
     const place = placeOf(owner, [directory ?? '/', ...(options.additionalDirectories ?? []), ...this.#added]);
+    const atStart = this.#whereabouts === 'start';
     return {
       ...place,
-      cwd: this.#whereabouts === 'start' ? place.cwd : undefined,
+      cwd: atStart ? place.cwd : undefined,
       mayBeElsewhere: directory === undefined || this.#whereabouts === 'anywhere',
+      mayMisleadGit: !atStart || mayHideRepository(directory ?? '/'),
     };
   }
 

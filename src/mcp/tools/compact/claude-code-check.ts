@@ -199,6 +199,11 @@ function checkFits(args: Input): void {
       throw new DomainError('INVALID_ARGUMENT', 'permissionOptions are only valid with decision "allow".');
     if (args.decision === 'allow' && args.interrupt === true)
       throw new DomainError('INVALID_ARGUMENT', 'interrupt is only valid with decision "deny".');
+    if (args.decision === 'allow' && (args.denyMessage ?? '') !== '')
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'denyMessage is only valid with decision "deny"; to tell Claude something with an allow, give permissionOptions.message.',
+      );
     return;
   }
   // Empty or default values decide nothing; clients that fill in every field may send them.
