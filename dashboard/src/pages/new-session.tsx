@@ -55,7 +55,7 @@ export function NewSessionPage() {
   if (me.value?.may.start === false) {
     return (
       <main class="page" id="content" tabIndex={-1}>
-        <Empty title="Your role cannot start sessions" />
+        <Empty title="Your role may not start sessions" />
       </main>
     );
   }
