@@ -45,6 +45,33 @@ test('while the store is unavailable, calls fail with UNAVAILABLE, sessions keep
   expect(warned.filter((line) => line.includes('the disk is full'))).toHaveLength(1);
 });
 
+test('a message that could not be stored is not delivered, and leaves its session at rest', async () => {
+  const { store, away } = await interruptible();
+  const hub = await startTestHub(store, { warn: () => undefined });
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  const agent = await hub.agent();
+  agent.answer('done');
+  await eventually(() => session.atRest, { what: 'the first turn has ended' });
+  await hub.engine.stored();
+  const reply = (prompt: string) =>
+    hub.engine.reply({ sessionId: session.id, prompt, disk: { kind: 'open', options: {} } });
+  away.now = true;
+  await expect(reply('lost')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(session.state).toBe('error');
+  away.now = false;
+  await eventually(
+    () =>
+      reply('taken').then(
+        () => true,
+        () => false,
+      ),
+    { what: 'the store is back' },
+  );
+  agent.answer('done again');
+  await eventually(() => session.state === 'idle', { what: 'the second turn has ended' });
+  expect(agent.prompts).toEqual(['go', 'taken']);
+});
+
 test('during a long store outage the backlog is bounded, and nothing new is started', async () => {
   const { store, away } = await interruptible();
   const hub = await startTestHub(store, { argv: ['--event-buffer-size', '50'], warn: () => undefined });

@@ -214,10 +214,11 @@ export class Conversation {
   }
 
   /**
-   * It could not be delivered, and the caller gets the error; left here it would keep the session from coming to rest.
+   * It could not be delivered, and the caller gets the error; left here it would keep the session from coming to rest,
+   * and so would the turn that it began.
    */
-  undoSend(message: Message): void {
-    this.outbox.takeBack(message.id);
+  undoSend(message: Message, error: unknown): void {
+    if (this.outbox.takeBack(message.id) === 'nothing begins' && !this.atRest) this.startFailed(error, true);
   }
 
   /** Stops the turn. Returns whether there was one. */

@@ -60,11 +60,20 @@ export class Outbox {
     return (stage === 'sent' || stage === 'queued') && begins === undefined && preamble === undefined;
   }
 
-  /** It could not be delivered, and the caller gets the error; or the caller no longer wants it delivered. */
-  takeBack(id: string): void {
-    if (!this.#messages.has(id)) return;
+  /**
+   * It could not be delivered, and the caller gets the error; or the caller no longer wants it delivered. If the turn was
+   * to begin with it, the next one begins it instead, if there is one.
+   */
+  takeBack(id: string): 'nothing begins' | undefined {
+    const message = this.#messages.get(id);
+    if (!message) return undefined;
     this.#unsay(id);
     this.#remove(id);
+    if (!message.begins) return undefined;
+    const [next] = this.#messages;
+    if (!next) return 'nothing begins';
+    this.#messages.set(next[0], { ...next[1], begins: true });
+    return undefined;
   }
 
   /** From the events that an earlier process left. */

@@ -13,15 +13,12 @@ const mode: PermissionUpdate = { type: 'setMode', mode: 'acceptEdits', destinati
 const offer = (suggestions: PermissionUpdate[], onceOnly = false): AlwaysOffer =>
   alwaysOffer({ toolName: 'Bash', input: { command: 'any' }, suggestions, onceOnly });
 
-test.each([
-  'touch made.txt',
-  'touch made.txt *',
-  'mkdir -p src/parts',
-  'cp a *',
-  'ls -la /etc',
-])('Bash(%s) runs nothing else and is offered as a rule', (content) => {
-  expect(offer([rule(content), mode])).toEqual({ kind: 'rules', rules: [rule(content)] });
-});
+test.each(['touch made.txt', 'touch made.txt *', 'mkdir -p src/parts', 'cp a *', 'ls -la /etc'])(
+  'Bash(%s) runs nothing else and is offered as a rule',
+  (content) => {
+    expect(offer([rule(content), mode])).toEqual({ kind: 'rules', rules: [rule(content)] });
+  },
+);
 
 test.each([
   // What Claude Code suggests for commands like these.

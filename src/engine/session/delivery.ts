@@ -23,7 +23,7 @@ export async function sendPrompt(session: Session, text: string): Promise<void> 
     if (process.live) process.send(message);
     else await session.launch(message, isFirst ? 'first' : 'again');
   } catch (error) {
-    conversation.undoSend(message);
+    conversation.undoSend(message, error);
     throw error;
   }
   handedOver(session);
@@ -37,7 +37,7 @@ export async function sendNote({ conversation, process, services }: Session, tex
     await services.stored?.();
     process.send(message);
   } catch (error) {
-    conversation.undoSend(message);
+    conversation.undoSend(message, error);
     throw error;
   }
 }
@@ -73,7 +73,7 @@ export async function handOver(session: Session): Promise<void> {
     await session.process.settled();
     await session.launch(message, 'again');
   } catch (error) {
-    conversation.undoSend(message);
+    conversation.undoSend(message, error);
     for (const text of undelivered) outbox.add({ id: randomUUID(), text });
     throw error;
   }

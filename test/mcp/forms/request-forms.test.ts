@@ -10,7 +10,7 @@ import { ASKER, openRequest } from './open-request.ts';
 const ALL = { multiSelect: true };
 const addRule: PermissionUpdate = {
   type: 'addRules',
-  rules: [{ toolName: 'Bash', ruleContent: 'git add *' }],
+  rules: [{ toolName: 'Bash', ruleContent: 'mkdir *' }],
   behavior: 'allow',
   destination: 'localSettings',
 };
@@ -66,7 +66,7 @@ describe('a permission form', () => {
       granted && { decision: 'allow', updatedPermissions: granted },
     );
     expect(form.read({ decision: 'Allow once' })).toEqual({ decision: 'allow' });
-    expect(form.message.includes('Bash(git add *) (your own settings for this project)')).toBe(granted !== undefined);
+    expect(form.message.includes('Bash(mkdir *) (your own settings for this project)')).toBe(granted !== undefined);
   });
 
   it('offers exactly this command in place of a rule that could run anything', () => {
