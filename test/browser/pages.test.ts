@@ -84,6 +84,12 @@ describe('every page', () => {
     await page.getByRole('button', { name: 'Start' }).click();
     await page.locator('.row.prompt').waitFor();
     expect(await touchFindings(page)).toEqual([]);
+    const search = page.getByLabel('Search in this session');
+    await search.fill('line');
+    await page.getByRole('button', { name: 'Previous match' }).click();
+    await page.getByText(/^1 of \d+ match/).waitFor();
+    expect((await search.boundingBox())!.width).toBeGreaterThan(100);
+    expect(await touchFindings(page)).toEqual([]);
     // The button to copy stays where there is no pointer: it must not lie on what it copies.
     await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 1300 })`);
     await page.locator('.row.text .copy').first().waitFor();

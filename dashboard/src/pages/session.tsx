@@ -56,7 +56,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
     <main class="session" id="content" tabIndex={-1}>
       <header class={isFolded ? 'session-header folded' : 'session-header'}>
         <div class="session-title">
-          <h1>
+          <h1 title={detail.title}>
             <Visible text={detail.title ?? `Session ${shortId(detail.sessionId)}`} />
           </h1>
           <Status state={detail.state} />
@@ -87,7 +87,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
           </nav>
           <Stops detail={detail} />
         </div>
-        <p class="activity quiet">
+        <p class="activity quiet" title={activityOf(detail)}>
           <Visible text={activityOf(detail)} />
           <Elapsed shown={shown} detail={detail} />
         </p>

@@ -321,7 +321,10 @@ function Decision({ request, state, left, notice, send, onBack }: DecisionProps)
     const { body, stale } = state;
     return (
       <div role="alertdialog" aria-label="Allow an old request">
-        <Changes stale={stale} />
+        {/* The focus may have moved on to the next request. */}
+        <div role="alert">
+          <Changes stale={stale} />
+        </div>
         <div class="buttons">
           <button type="button" class="button primary" onClick={() => send({ ...body, confirm: stale.digest })}>
             Allow anyway

@@ -149,12 +149,12 @@ function Tools({ shown, rows, reveal, toStart }: ToolsProps) {
   };
   return (
     <div class="timeline-tools">
-      <button type="button" class="button small" onClick={toStart}>
+      <button type="button" class="button small way" onClick={toStart}>
         Start ↑
       </button>
       <button
         type="button"
-        class="button small"
+        class="button small way"
         onClick={() => {
           outline.value = true;
           void shown.readAll();

@@ -127,7 +127,7 @@ function Comments({ sessionId, comments }: { sessionId: string; comments: Signal
       <button type="button" class="button primary" onClick={send}>
         Send to Claude
       </button>
-      <button type="button" class="button" onClick={() => ((comments.value = []), focusMain())}>
+      <button type="button" class="link" onClick={() => ((comments.value = []), focusMain())}>
         Remove all
       </button>
       <span class="problem" aria-live="polite">

@@ -130,6 +130,7 @@ export function requests(world: JourneyWorld): void {
     await unwanted.waitFor({ state: 'detached' });
     await inTab.getByText('Never do this').waitFor({ state: 'detached' });
     await queued.getByRole('button', { name: 'Edit' }).click();
+    await queued.locator('textarea:focus').waitFor();
     await page.getByLabel('Queued message', { exact: true }).fill('And then that instead');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await queued.getByText('And then that instead').waitFor();

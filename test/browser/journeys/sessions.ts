@@ -117,8 +117,20 @@ export function sessions(world: JourneyWorld): void {
     const written = page.locator('.row.text', { has: page.locator('.cursor') });
     await written.getByText('Once').waitFor();
     expect(await written.innerText()).not.toContain('all was said');
+    const steps = page.evaluate<number>(`new Promise((done) => {
+      const lengths = new Set();
+      const observer = new MutationObserver(() => {
+        const row = document.querySelector('.row.text:has(.cursor)');
+        if (row) return lengths.add(row.textContent.length);
+        observer.disconnect();
+        done(lengths.size);
+      });
+      observer.observe(document.querySelector('.timeline'), { subtree: true, childList: true, characterData: true });
+    })`);
     await page.locator('.elapsed').getByText(/\d s/).waitFor();
     await page.getByText(story).waitFor();
+    // It takes three seconds. A busy machine shows fewer pieces, never the whole at once.
+    expect(await steps).toBeGreaterThanOrEqual(3);
     await waitForState(page, 'Idle');
     await page.locator('.cursor').waitFor({ state: 'detached' });
     expect(await page.getByText('Once upon').count()).toBe(1);

@@ -224,6 +224,10 @@ export function answers(): void {
     await page.getByLabel('Page, session or command').fill('french');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByLabel('Page, session or command').fill('rules');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Rules', exact: true }).waitFor();
   });
 
   test('leave the focus where a person goes on, and keys in the list that they are about', async () => {

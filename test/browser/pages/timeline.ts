@@ -48,6 +48,8 @@ export function timeline(): void {
       SESSION,
     );
     await page.getByText('Allowed, but not carried out.').waitFor();
+    // Cut at its front where there is no room.
+    await page.locator('.tool-summary bdo[dir=rtl]').getByText('a.ts', { exact: true }).waitFor();
     expect(await page.locator('.tool-running').count()).toBe(0);
     expect(await page.locator('.row.prompt').allInnerTexts()).toEqual([expect.stringContaining('And hurry.')]);
     await page.getByText('The hub told Claude what was decided').click();
@@ -86,11 +88,18 @@ export function timeline(): void {
     const { page } = await show((data) => {
       const inside = { blockedPath: '/home/anna/shop/src/price.ts' };
       data.requests = [
-        request('r-inside', SESSION_ID, { ...inside, agentID: 'a1', agent: 'Find every place that rounds' }),
+        request('r-inside', SESSION_ID, {
+          ...inside,
+          said: 'Once: ```ts round(`cents`)``` now',
+          agentID: 'a1',
+          agent: 'Find every place that rounds',
+        }),
         request('r-outside', SESSION_ID, { blockedPath: '/etc/hosts' }),
       ];
     });
     await card(page, 'r-inside').getByText('Asked by a sub-agent: Find every place that rounds').waitFor();
+    // It is told in one line, in which no block begins.
+    expect(await card(page, 'r-inside').locator('.said').innerText()).toBe('Once: round(cents) now');
     await card(page, 'r-outside').getByText('Outside the working directory').waitFor();
     expect(await card(page, 'r-inside').getByText('Outside the working directory').count()).toBe(0);
   });
