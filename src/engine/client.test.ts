@@ -31,6 +31,7 @@ function setUp(role?: Role) {
   };
   const records: unknown[] = [];
   const engine = {
+    settings: { toolset: 'compact' },
     sessions: [session],
     fleet: { elsewhere: [], findElsewhere: () => Promise.resolve(undefined), peekElsewhere: () => undefined },
     tools: ['Read', 'mcp__crm__find'],

@@ -170,11 +170,11 @@ export class EngineClient {
     const located = await this.#engine.locate(sessionId);
     if (!located) {
       const isOnDisk = kind === 'reply' || kind === 'diff' || kind === 'apply' || kind === 'discard';
-      if (!isOnDisk || !isThisUser(this.principal)) throw unknownSession(sessionId);
+      if (!isOnDisk || !isThisUser(this.principal)) throw unknownSession(sessionId, this.toolset);
       return undefined;
     }
     const { owner } = located;
-    if (!this.#seesOwnedBy(owner)) throw unknownSession(sessionId);
+    if (!this.#seesOwnedBy(owner)) throw unknownSession(sessionId, this.toolset);
     checkMayCommand(this.principal, kind, owner);
     return located;
   }
@@ -304,11 +304,11 @@ export class EngineClient {
   /** Loaded from the store if necessary; one that another hub runs is followed from then on. */
   async #found(sessionId: string): Promise<Session | RemoteSession> {
     const located = await this.#engine.locate(sessionId);
-    if (!located || !this.#seesOwnedBy(located.owner)) throw unknownSession(sessionId);
+    if (!located || !this.#seesOwnedBy(located.owner)) throw unknownSession(sessionId, this.toolset);
     if (located.kind === 'here') return located.session;
     const elsewhere = await this.#engine.fleet.findElsewhere(sessionId);
     const session = elsewhere ?? (await this.#engine.recall(sessionId));
-    if (!session) throw unknownSession(sessionId);
+    if (!session) throw unknownSession(sessionId, this.toolset);
     return session;
   }
 

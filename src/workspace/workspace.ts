@@ -369,9 +369,10 @@ function common(seal: Seal, cwd: string, start: () => Promise<Snapshot>, begun?:
 }
 
 function directoryWithoutGit(cwd: string): Workspace {
+  const root = path.resolve(cwd);
   return {
     cwd,
-    root: path.resolve(cwd),
+    root,
     notes: [],
     mark: async () => undefined,
     keepMark: async () => undefined,
@@ -379,8 +380,8 @@ function directoryWithoutGit(cwd: string): Workspace {
     evidence: async (_, calls, shared, all = calls) => evidenceOfCalls(cwd, calls, shared, all),
     ...WITHOUT_WORKTREE,
     async diff(page, calls, cursor) {
-      const patch = cursor?.patch ?? reportedPatch(calls);
-      const files = editedFiles(calls.filter((call) => editedPath(call) !== undefined));
+      const patch = cursor?.patch ?? reportedPatch(calls, root);
+      const files = editedFiles(calls, root);
       return {
         filesChanged: files.length,
         insertions: sum(files.map((file) => file.insertions)),

@@ -191,7 +191,11 @@ verifies('reply.unknown-session', async (variant) => {
   const sessionId = '00000000-0000-4000-8000-000000000000';
   const { say, look, interrupt } = h.dialect;
   expect(await h.fails(...say(sessionId, 'hello'), 'SESSION_NOT_FOUND')).toContain(HINT[variant.toolset]);
-  for (const call of [look(sessionId), interrupt(sessionId)]) await h.fails(...call, 'SESSION_NOT_FOUND');
+  const tools = (await h.client.listTools()).tools.map(({ name }) => name);
+  for (const call of [look(sessionId), interrupt(sessionId)]) {
+    const named = (await h.fails(...call, 'SESSION_NOT_FOUND')).match(/claude_\w+/g);
+    expect(tools).toEqual(expect.arrayContaining(named!));
+  }
 });
 
 verifies('reply.after-failure', { toolsets: ['compact'], when: 'after an error from the model' }, async (variant) => {

@@ -179,7 +179,7 @@ it('the report covers what the file tools did where there is no git', async () =
   expect(done.result.work).toMatchObject({
     filesChanged: 1,
     insertions: 2,
-    files: [{ path: file, insertions: 2, deletions: 0, status: 'added' }],
+    files: [{ path: 'new.txt', insertions: 2, deletions: 0, status: 'added' }],
   });
   expect(readdirSync(cwd)).toEqual(['new.txt']);
 });

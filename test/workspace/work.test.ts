@@ -292,7 +292,9 @@ test('Claude’s own plans are no work', async () => {
     const evidence = await opened.evidence(opened.begun, calls, false);
     expect(evidence.calls).toEqual([calls[1]]);
     expect(evidence.session).toMatchObject({ filesChanged: 1 });
-    expect(evidence.diff).toContain(`+++ ${other}`);
+    // In the home it lies in the session's directory, from the repository it does not.
+    const shown = cwd === scene.home ? path.relative(cwd, other) : other;
+    expect(evidence.diff).toContain(`+++ ${shown}\n`);
   }
 });
 

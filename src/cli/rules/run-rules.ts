@@ -137,7 +137,7 @@ function rulesOfHub(api: HubApi): Rules {
     },
     async create(rules) {
       const problem = rules.map((rule) => ruleProblem(contentOf(rule))).find((why) => why !== undefined);
-      if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made: ${problem}`);
+      if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made. ${problem}`);
       const ids: string[] = [];
       for (const rule of rules) ids.push((await api.post<RuleAnswer>(path, contentOf(rule))).rule.id);
       return ids;

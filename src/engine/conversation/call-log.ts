@@ -47,7 +47,7 @@ function toProblem({ toolName, what, status, deniedBy, tail }: ToolUse): Problem
 
 /** The end of what Claude was told. */
 export function messageTail(message: string): string {
-  const text = message.trimEnd();
+  const text = message.replace(/<\/?tool_use_error>/g, '').trimEnd();
   return text.length > TAIL_CHARS ? `…${tailOf(text, TAIL_CHARS - 1)}` : text;
 }
 

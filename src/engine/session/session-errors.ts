@@ -1,4 +1,5 @@
 import { DomainError } from '../../errors/errors.ts';
+import type { Settings } from '../../config/load-settings.ts';
 import type { PermissionMode } from '../../schema/session-options.ts';
 import type { Session } from './session.ts';
 
@@ -11,12 +12,17 @@ export function busy(session: Session, more = ''): DomainError {
   return new DomainError('SESSION_BUSY', `Session ${session.id} ${what}, or interrupt it${more}.`);
 }
 
+const WAY_ON: Readonly<Record<Settings['toolset'], string>> = {
+  compact:
+    ' List the sessions with claude_code_session; one that is only on disk continues with claude_code_reply and its resumeToken.',
+  explicit:
+    ' List the sessions with claude_list_sessions; one that is only on disk continues with claude_send_message.',
+};
+
 /** Whether it never existed, was dropped or belongs to someone else: the caller cannot tell. */
-export function unknownSession(sessionId: string): DomainError {
-  return notFound(
-    sessionId,
-    'It is not known to this server: it may have been dropped after being idle, or belong to another server. List the sessions (claude_code_session with action "list", claude_list_sessions); one that is only on disk continues with claude_code_reply and its resumeToken, or with claude_send_message.',
-  );
+export function unknownSession(sessionId: string, toolset?: Settings['toolset']): DomainError {
+  const why = 'This server does not know it: it may have been dropped after being idle, or belong to another server.';
+  return notFound(sessionId, `${why}${toolset === undefined ? '' : WAY_ON[toolset]}`);
 }
 
 export function notFound(sessionId: string, why: string): DomainError {

@@ -86,7 +86,7 @@ export class RuleManager {
   #checked(given: NewRule, author: RuleAuthor, knownRepository: string | undefined): NewRule {
     const { expiresAt, ...fields } = given;
     const problem = ruleProblem(fields);
-    if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made: ${problem}`);
+    if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made. ${problem}`);
     if (expiresAt !== undefined && expiresAt <= this.#now())
       throw new DomainError('INVALID_ARGUMENT', 'expiresAt: must be in the future.');
     const directory = fields.directory === undefined ? undefined : realPath(path.resolve(fields.directory));

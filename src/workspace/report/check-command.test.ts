@@ -41,6 +41,8 @@ test.each([
   ['cmake --build out'],
   ['./scripts/test.sh --fast'],
   ['bash scripts/check.sh'],
+  ['sh test.sh'],
+  ['node check.cjs'],
   ['CI=1 NODE_ENV=test npm test'],
   ['timeout 60 npm test'],
   ['time -p go build ./...'],
@@ -91,6 +93,7 @@ test.each([
   ['node server.js'],
   ['docker run test'],
   ['python script.py'],
+  ['bash deploy.sh'],
   [''],
 ])('%j is not a check', (line) => expect(checkIn(line)).toBeUndefined());
 

@@ -220,7 +220,8 @@ function argumentOf(program: string, first: string, args: readonly string[]): st
     const flag = args.findIndex((arg) => /^-\w*c$/.test(arg));
     if (flag >= 0) return args[flag + 1] ?? '';
     const script = args.find((arg) => !arg.startsWith('-'));
-    return script === undefined ? undefined : [script, ...args.slice(args.indexOf(script) + 1)];
+    if (script === undefined) return undefined;
+    return [script.includes('/') ? script : `./${script}`, ...args.slice(args.indexOf(script) + 1)];
   }
   if (/^python[\d.]*$|^py$/.test(program) && args[0] === '-m') return args.slice(1);
   const runner = RUNNERS[program];
@@ -245,7 +246,9 @@ function isCheckOf(program: string, first: string, args: readonly string[]): boo
       : script === 't' || script === 'tst' || CHECKERS.has(script);
   }
   if (program === 'node')
-    return args.includes('--test') || args.some((arg) => /(^|[/.])(test|spec)s?\.[cm]?[jt]s$/.test(arg));
+    return (
+      args.includes('--test') || args.some((arg) => /(^|[/.])(test|spec|check|lint|build)s?\.[cm]?[jt]s$/.test(arg))
+    );
   if (/^python[\d.]*$/.test(program))
     return (
       /(^|[/_])tests?\b.*\.py$/.test(args[0] ?? '') || (args[0]?.endsWith('manage.py') === true && args[1] === 'test')

@@ -45,9 +45,10 @@ export function evidenceOfCalls(
   shared: boolean,
   all: readonly ToolCall[],
 ): CollectedEvidence {
-  const diff = reportedPatch(calls);
+  const root = path.resolve(cwd);
+  const diff = reportedPatch(calls, root);
   const session = sumsOf(editedFiles(all), 0);
-  return { calls, changes: undefined, lastWrite: 0, shared, root: path.resolve(cwd), diff, session, now: undefined };
+  return { calls, changes: undefined, lastWrite: 0, shared, root, diff, session, now: undefined };
 }
 
 /** What git saw change since the baselines. The processes that do not need each other run at the same time. */

@@ -84,6 +84,10 @@ test('without git, counts the changes the file tools report', () => {
       { path: '/p/x', insertions: 2, deletions: 1, status: 'modified' },
     ],
   });
+  // Named as git names them, where the directory is known.
+  expect(workReport({ ...evidence(calls), root: '/p' })).toMatchObject({ files: [{ path: 'n' }, { path: 'x' }] });
+  expect(reportedPatch(calls.slice(2, 3), '/p')).toContain('+++ x\n');
+  expect(reportedPatch(calls.slice(2, 3), '/q')).toContain('+++ /p/x\n');
   expect(reportedPatch(calls.slice(0, 2))).toBe(
     '--- /dev/null\n+++ /p/n\n@@ -0,0 +1,2 @@\n+a\n+b\n--- /p/n\n+++ /p/n\n@@ -1,1 +1,1 @@\n-a\n+c\n',
   );

@@ -126,7 +126,7 @@ const CLOCK_MS = 20;
 
 export function fullWork(evidence: Evidence, problems: readonly ReportedProblem[] = []): FullWork {
   const { calls, changes, shared, diff, git, session } = evidence;
-  const files = changes ?? editedFiles(calls);
+  const files = changes ?? editedFiles(calls, evidence.root);
   const commands = calls.filter(({ tool }) => COMMAND_TOOLS.has(tool));
   const check = lastCheckOf(evidence);
   const last = commands.findLast(hasEnded);
@@ -297,6 +297,11 @@ function insideOf(name: string, root: string | undefined): string {
   return path.isAbsolute(name) && root !== undefined ? path.relative(root, name) : name;
 }
 
+/** As git names files: relative to the directory where they lie in it. */
+function shownPath(name: string, root: string | undefined): string {
+  return root === undefined || isOutside(name, root) ? name : insideOf(name, root).split(path.sep).join('/');
+}
+
 function isOutside(name: string, root: string | undefined): boolean {
   const inside = insideOf(name, root);
   return root !== undefined && (inside.startsWith('..') || path.isAbsolute(inside));
@@ -361,11 +366,12 @@ function isFailed({ failed, exitCode }: ToolCall): boolean {
 }
 
 /** Without git: what the file tools report, with all edits of a file added up. */
-export function editedFiles(calls: readonly ToolCall[]): FileChange[] {
+export function editedFiles(calls: readonly ToolCall[], root?: string): FileChange[] {
   const files = new Map<string, FileChange>();
   for (const call of calls) {
-    const name = editedPath(call);
-    if (name === undefined) continue;
+    const edited = editedPath(call);
+    if (edited === undefined) continue;
+    const name = shownPath(edited, root);
     const before = files.get(name);
     const { insertions, deletions } = countLines(call.edit);
     files.set(name, {
@@ -401,11 +407,12 @@ function linesOf(text: string): string[] {
 }
 
 /** Without git: the edits as the file tools reported them, one after the other. */
-export function reportedPatch(calls: readonly ToolCall[]): string {
+export function reportedPatch(calls: readonly ToolCall[], root?: string): string {
   return calls
     .flatMap((call) => {
-      const name = editedPath(call);
-      if (name === undefined || !call.edit) return [];
+      const edited = editedPath(call);
+      if (edited === undefined || !call.edit) return [];
+      const name = shownPath(edited, root);
       const { created, hunks, content } = call.edit;
       const heading = [`--- ${created ? '/dev/null' : name}`, `+++ ${name}`];
       const all = hunks.length > 0 || content === undefined ? hunks : [wholeFile(content)];

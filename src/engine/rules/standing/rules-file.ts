@@ -56,15 +56,17 @@ function readPrivately(file: string): RuleFile {
   }
   for (const [at, rule] of parsed.data.rules.entries()) {
     const why = ruleProblem(rule);
-    if (why !== undefined) throw problem(`cannot be used, because of rule ${String(at + 1)}: ${why}`);
+    if (why !== undefined)
+      throw problem(`cannot be used, because of rule ${String(at + 1)}: ${why.replace(/\.$/, '')}`);
   }
   return parsed.data;
 }
 
 /** Why a rule cannot be made. */
 export function ruleProblem(rule: RuleFile['rules'][number]): string | undefined {
-  if (rule.directory !== undefined && !path.isAbsolute(rule.directory)) return 'directory must be an absolute path';
-  if (NEVER_DECIDED.has(rule.tool)) return 'plans and questions are always put to a person';
+  if (rule.directory !== undefined && !path.isAbsolute(rule.directory))
+    return 'The directory must be an absolute path.';
+  if (NEVER_DECIDED.has(rule.tool)) return 'Plans and questions are always put to a person.';
   const calls = rule.decision === 'allow' ? allowedCalls(rule) : undefined;
   return calls && 'problem' in calls ? calls.problem : undefined;
 }
