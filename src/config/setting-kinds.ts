@@ -145,7 +145,16 @@ export function findProgram(name: string, host: Omit<Host, 'cwd'>): string | und
   const searched = (host.env['PATH'] ?? '').split(paths.delimiter).filter((directory) => paths.isAbsolute(directory));
   return [...searched, ...(name === 'claude' ? placesOfClaudeCode(host) : [])]
     .flatMap((directory) => fileNames.map((fileName) => paths.join(directory, fileName)))
-    .find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile());
+    .find(isReachableFile);
+}
+
+/** Like a shell, passes over a directory that this user may not search. */
+function isReachableFile(candidate: string): boolean {
+  try {
+    return statSync(candidate).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Where its installers put it: desktop apps pass on a PATH without these directories. */

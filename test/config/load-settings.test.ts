@@ -217,7 +217,11 @@ describe('sources of a value', () => {
     const bin = path.join(root, 'bin');
     mkdirSync(bin);
     writeFileSync(path.join(bin, 'claude'), '');
-    expect(load({ CLAUDE_CODE_PATH: 'claude', PATH: `relative:${bin}` }).executable).toBe(path.join(bin, 'claude'));
+    // Searching it fails, for root too, as it does in a directory of another user.
+    const unsearchable = path.join(root, 'loop');
+    symlinkSync(unsearchable, unsearchable);
+    const PATH = `relative:${unsearchable}:${bin}`;
+    expect(load({ CLAUDE_CODE_PATH: 'claude', PATH }).executable).toBe(path.join(bin, 'claude'));
   });
 
   it('leaves a program name not found on PATH unresolved, even if the working directory has such a file', () => {
