@@ -1,6 +1,6 @@
 import type { GitBash } from '../config/needed-programs.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
-import type { SpareTemplate } from '../driver/spare-agent.ts';
+import type { SpareTemplate } from '../driver/driver.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import type { TranscriptMirror } from '../driver/sdk-options.ts';
 import type { AuditActor, AuditKind } from '../schema/enums.ts';

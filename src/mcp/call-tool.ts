@@ -1,10 +1,10 @@
 import type { CallToolResult, InputRequiredResult, CallToolRequest, ServerContext } from '@modelcontextprotocol/server';
-import { digestLine } from '../audit/audit-entry.ts';
+import { digestLine } from '../audit/audit-log.ts';
 import type { EngineClient } from '../engine/client.ts';
 import type { Principal } from '../engine/rules/access.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
-import { compactStatus, explicitStatus } from '../views/status.ts';
+import { compactStatus, explicitStatus } from '../views/session-view.ts';
 import { isObject } from '../schema/json.ts';
 import { checkShape, parseArguments, type Arguments } from './arguments.ts';
 import type { CallPart, Tool, ToolContext } from './define-tool.ts';

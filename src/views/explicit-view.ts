@@ -1,6 +1,6 @@
 import type { ToolUse } from '../engine/conversation/activity.ts';
 import type { SessionReading } from '../engine/conversation/reading.ts';
-import { assistantText } from '../engine/conversation/speech.ts';
+import { assistantText } from '../engine/conversation/agent-reports.ts';
 import { isAtRest } from '../engine/conversation/state.ts';
 import { cutAt } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
@@ -11,7 +11,7 @@ import type { ListedSessionShown } from '../schema/listed-sessions.ts';
 import type { ShownRecord } from '../schema/records.ts';
 import type { Problem, StatusAnswer, ToolUseEvent } from '../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
-import { explicitStatus } from './status.ts';
+import { explicitStatus } from './session-view.ts';
 
 const MAX_TOOL_USES = 50;
 

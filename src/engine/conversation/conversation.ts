@@ -1,5 +1,5 @@
 import type { AgentExit } from '../../driver/agent-process.ts';
-import type { AgentSignal, Translation } from '../../driver/agent-signal.ts';
+import type { AgentSignal, Translation } from '../../driver/translate.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { RestsAs } from '../../schema/enums.ts';
@@ -13,9 +13,8 @@ import {
   type RestoredConversation,
   SessionTimes,
 } from './conversation-types.ts';
-import { callTarget, checkedOut } from '../requests/call-target.ts';
+import { callTarget, checkedOut, findEditPlace } from '../requests/call-target.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
-import { findEditPlace } from '../requests/edit-place.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from '../session/file-trail.ts';
 import { Outbox, type Message } from './outbox.ts';
@@ -35,8 +34,7 @@ import { SessionRequests } from '../requests/session-requests.ts';
 import type { SessionSetup } from './session-setup.ts';
 import type { Cancellation } from '../session/session-types.ts';
 import { ranInstead } from '../requests/shown-request.ts';
-import { Standing, type Move } from './standing.ts';
-import { isAtRest, type State, type StateEvent } from './state.ts';
+import { Standing, type Move, isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import type { Totals } from './totals.ts';
 import {
@@ -47,8 +45,11 @@ import {
   ranToCompletion,
   stopped,
   type TurnEnding,
-} from './turn-endings.ts';
-import { hubStopped, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
+  hubStopped,
+  lostProcess,
+  startFailed,
+  type TurnResult,
+} from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
 

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { mentions, readAudit, type AuditQuery } from '../../audit/report.ts';
-import type { AuditEntry } from '../../audit/audit-entry.ts';
+import type { AuditEntry } from '../../audit/audit-log.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { defined } from '../../mcp/tools/fields.ts';

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../engine/conversation/log-entry.ts';
+import { sizeOf } from '../../engine/conversation/event-log.ts';
 import type { FeedEntry } from '../../schema/store.ts';
 import type { FeedPage, Store } from '../../store/contract.ts';
 import { follow } from '../../store/wake-ups.ts';

@@ -13,7 +13,7 @@ import type { StoredSubscription } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { Credential } from '../auth/authenticate.ts';
-import { HttpRefusal } from '../http/error-response.ts';
+import { HttpRefusal } from '../http/route.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll } from './rights.ts';
 import { iso } from './views.ts';
