@@ -4,7 +4,7 @@ import type { EngineClient } from '../engine/client.ts';
 import type { Principal } from '../engine/rules/access.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { DomainError, formatError, shortageOf } from '../errors/errors.ts';
-import { compactStatus, explicitStatus } from '../views/session-view.ts';
+import { compactStatus, explicitStatus } from '../views/status.ts';
 import { isObject } from '../schema/json.ts';
 import { checkShape, parseArguments, type Arguments } from './arguments.ts';
 import type { CallPart, Tool, ToolContext } from './define-tool.ts';

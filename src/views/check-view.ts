@@ -8,7 +8,7 @@ import type { Action, CheckAnswer, EventView } from '../schema/results.ts';
 import { actionView, askedPerson } from './action-view.ts';
 import { fullEvent, minimalEvent } from './event-view.ts';
 import { byteLength, charsWithin, resultView, toolCallView } from './result-view.ts';
-import { compactStatus } from './session-view.ts';
+import { compactStatus } from './status.ts';
 import { describeTools, ToolNames } from './tool-names.ts';
 
 export interface CheckViewOptions {

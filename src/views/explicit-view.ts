@@ -11,7 +11,7 @@ import type { ListedSessionShown } from '../schema/listed-sessions.ts';
 import type { ShownRecord } from '../schema/records.ts';
 import type { Problem, StatusAnswer, ToolUseEvent } from '../schema/results.ts';
 import { askedPerson, pendingInputView } from './action-view.ts';
-import { explicitStatus } from './session-view.ts';
+import { explicitStatus } from './status.ts';
 
 const MAX_TOOL_USES = 50;
 

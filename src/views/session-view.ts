@@ -1,5 +1,5 @@
 import { describeDiscard, type AppliedWork } from '../engine/session/work-words.ts';
-import { isAtRest, type State } from '../engine/conversation/state.ts';
+import { isAtRest } from '../engine/conversation/state.ts';
 import { classOf } from '../driver/options-table.ts';
 import { oneLine } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
@@ -13,8 +13,9 @@ import type {
   WorktreeShown,
 } from '../schema/listed-sessions.ts';
 import type { ShownRecord } from '../schema/records.ts';
-import type { CheckAnswer, Work, StatusAnswer } from '../schema/results.ts';
+import type { CheckAnswer, Work } from '../schema/results.ts';
 import type { SessionOptionName, SessionOptions } from '../schema/session-options.ts';
+import { compactStatus } from './status.ts';
 
 /**
  * A session with the options that contain no secrets; `sensitive` also shows those that reveal details of the machine.
@@ -173,34 +174,4 @@ export function othersView(others: AppliedWork['others']): Pick<AppliedShown, 'o
         : { sessionId: other.sessionId, outcome: 'discarded' as const, message: describeDiscard(other.discarded) },
     ),
   };
-}
-
-export const COMPACT_STATUS = {
-  starting: 'running',
-  running: 'running',
-  waiting: 'waiting_permission',
-  interrupting: 'running',
-  idle: 'idle',
-  interrupted: 'idle',
-  error: 'error',
-  cancelled: 'cancelled',
-} as const satisfies Record<State, CheckAnswer['status']>;
-
-const EXPLICIT = {
-  starting: 'running',
-  running: 'running',
-  waiting: 'waiting_for_input',
-  interrupting: 'running',
-  idle: 'completed',
-  interrupted: 'interrupted',
-  error: 'error',
-  cancelled: 'interrupted',
-} as const satisfies Record<State, StatusAnswer['status']>;
-
-export function compactStatus({ state }: Pick<ShownRecord, 'state'>): CheckAnswer['status'] {
-  return COMPACT_STATUS[state];
-}
-
-export function explicitStatus({ state }: Pick<ShownRecord, 'state'>): StatusAnswer['status'] {
-  return EXPLICIT[state];
 }

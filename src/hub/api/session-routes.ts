@@ -19,7 +19,7 @@ import {
 import type { TotalsRecord } from '../../schema/records.ts';
 import type { StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import { COMPACT_STATUS } from '../../views/session-view.ts';
+import { COMPACT_STATUS } from '../../views/status.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll, visibleSession } from './rights.ts';
 import { eventView, imagesView, sessionDetail, sessionView, type ViewContext } from './views.ts';

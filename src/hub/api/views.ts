@@ -7,7 +7,7 @@ import { roundUsd } from '../../engine/conversation/totals.ts';
 import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import { describeOffer } from '../../views/action-view.ts';
 import { resultView } from '../../views/result-view.ts';
-import { COMPACT_STATUS } from '../../views/session-view.ts';
+import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import {
   IMAGE_TYPES,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { messageOf } from '../../errors/errors.ts';
 import { STATES_AT_REST } from '../../schema/enums.ts';
 import type { FeedEntry, StoredSession } from '../../schema/store.ts';
-import { COMPACT_STATUS } from '../../views/session-view.ts';
+import { COMPACT_STATUS } from '../../views/status.ts';
 
 /** How long a receiver may take. */
 const URL_PATIENCE_MS = 10_000;

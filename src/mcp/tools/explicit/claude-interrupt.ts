@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { explicitStatus } from '../../../views/session-view.ts';
+import { explicitStatus } from '../../../views/status.ts';
 import { sessionId } from '../fields.ts';
 import { briefOutput } from './shared.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from '../../../errors/errors.ts';
 import { carriedOut, defineTool } from '../../define-tool.ts';
-import { explicitStatus } from '../../../views/session-view.ts';
+import { explicitStatus } from '../../../views/status.ts';
 import { answers, confirm, decision, sessionId, updatedInput } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
