@@ -1,5 +1,6 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import type { EventBody, FileEdit, MessageBlock, MessageBody, Original } from '../schema/events.ts';
+import { isObject } from '../schema/json.ts';
 import { describeRetry, isLoginRefusal, toAgentResult } from './agent-result.ts';
 
 /** A file's contents before a tool wrote it, as Claude Code reports them: line endings normalised, omitted if long. */
@@ -279,16 +280,12 @@ function streamedText({ event, parent_tool_use_id: subAgent }: Partial): AgentSi
   return [];
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /**
  * What Edit, Write and NotebookEdit (2.1.325) report about the file alongside their text (`tool_use_result`); the
  * previous contents are `null` if they are long.
  */
 function fileSignals(report: unknown, toolUseId: string | undefined): AgentSignal[] {
-  if (!isRecord(report)) return [];
+  if (!isObject(report)) return [];
   const edit = toolUseId === undefined ? undefined : editIn(report);
   return [
     ...(edit && toolUseId !== undefined ? [{ kind: 'file_edited' as const, toolUseId, edit }] : []),
@@ -314,7 +311,7 @@ function written(path: string, original: unknown): AgentSignal {
 function editIn({ type, structuredPatch, gitDiff, content }: Report): FileEdit | undefined {
   const created = type === 'create';
   if (!created && structuredPatch === undefined && gitDiff === undefined) return undefined;
-  const { additions, deletions } = isRecord(gitDiff) ? gitDiff : {};
+  const { additions, deletions } = isObject(gitDiff) ? gitDiff : {};
   return {
     created,
     hunks: hunksIn(structuredPatch),
@@ -327,7 +324,7 @@ function editIn({ type, structuredPatch, gitDiff, content }: Report): FileEdit |
 function hunksIn(patch: unknown): FileEdit['hunks'] {
   if (!Array.isArray(patch)) return [];
   return patch.flatMap((hunk: unknown) => {
-    if (!isRecord(hunk) || !Array.isArray(hunk['lines'])) return [];
+    if (!isObject(hunk) || !Array.isArray(hunk['lines'])) return [];
     const lines = hunk['lines'].filter((line): line is string => typeof line === 'string');
     const number = (name: string): number => (typeof hunk[name] === 'number' ? hunk[name] : 0);
     const header = `@@ -${number('oldStart')},${number('oldLines')} +${number('newStart')},${number('newLines')} @@`;
@@ -336,7 +333,3 @@ function hunksIn(patch: unknown): FileEdit['hunks'] {
 }
 
 type Report = Record<string, unknown>;
-
-function isRecord(value: unknown): value is Report {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

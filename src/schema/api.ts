@@ -22,7 +22,7 @@ import { appliedShown } from './listed-sessions.ts';
 import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, stale, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
-import { attemptsOption } from './commands.ts';
+import { answers, attemptsOption } from './commands.ts';
 import { APPROVAL_MODES } from './setting-choices.ts';
 import { ruleFields } from './standing-rules.ts';
 
@@ -500,8 +500,6 @@ export const requestsQuery = z.strictObject({
 export const requestsPage = z.object({ requests: z.array(apiRequest), next: z.string().optional() });
 export type RequestsPage = z.infer<typeof requestsPage>;
 
-const questionAnswer = z.union([z.string(), z.array(z.string())]);
-
 export const answerBody = z.strictObject({
   decision: z.enum(VERDICTS),
   /** With `deny`: told to Claude. */
@@ -511,7 +509,7 @@ export const answerBody = z.strictObject({
   /** With `allow`: replaces the input entirely. */
   updatedInput: toolInput.optional(),
   /** To a question: by its text, or in order; multiple labels as a list. */
-  answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
+  answers: answers.optional(),
   /** With `allow`: also what Claude Code suggests allowing from now on, in this session. */
   always: z.boolean().optional(),
   /** With `allow`: edits are no longer asked about in this session. */

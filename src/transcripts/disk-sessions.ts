@@ -8,7 +8,7 @@ import type { SDKSessionInfo } from '@anthropic-ai/claude-agent-sdk';
 import { findSessionFile, isSessionId, transcriptsOf, placesNewestFirst, type SessionPlace } from './session-places.ts';
 
 /** What a transcript says about the turns that were taken in it. */
-interface TranscriptTally {
+export interface TranscriptTally {
   readonly turns: number;
   /** Whether it cost more than is written down, by an unknown amount. */
   readonly hasUnwrittenCost: boolean;

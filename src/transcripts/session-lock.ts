@@ -135,9 +135,10 @@ export async function isSameProcess(recorded: RecordedProcess, platform = proces
 }
 
 /** Of this process, in the format that `isSameProcess` compares. */
-async function ownStartTime(platform = process.platform): Promise<string | undefined> {
-  if (platform === 'linux') return parseProcStat(await readFile('/proc/self/stat', 'latin1').catch(() => '')).startTime;
-  return platform === 'darwin' ? startByPs(process.pid) : undefined;
+async function ownStartTime(): Promise<string | undefined> {
+  if (process.platform === 'linux')
+    return parseProcStat(await readFile('/proc/self/stat', 'latin1').catch(() => '')).startTime;
+  return process.platform === 'darwin' ? startByPs(process.pid) : undefined;
 }
 
 async function isSameOnLinux({ pid, startTime }: RecordedProcess): Promise<boolean> {

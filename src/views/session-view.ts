@@ -3,7 +3,7 @@ import { isAtRest } from '../engine/conversation/state.ts';
 import { classOf } from '../driver/options-table.ts';
 import { oneLine } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
-import type { DiskSession } from '../engine/ports.ts';
+import type { DiskSession } from '../transcripts/disk-sessions.ts';
 import type { ListedWorktree } from '../engine/session/session-worktrees.ts';
 import type {
   AppliedShown,

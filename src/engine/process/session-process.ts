@@ -6,8 +6,9 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
 import { ProcessHolder, type Launched, type ProcessListener } from './process-holder.ts';
 import { withPartialMessages } from '../conversation/session-setup.ts';
-import type { SessionOrigin, SessionServices, TranscriptLock } from '../session/session-types.ts';
+import type { SessionOrigin, SessionServices } from '../session/session-types.ts';
 import { roundUsd, type Sums } from '../conversation/totals.ts';
+import type { SessionLock } from '../../transcripts/session-lock.ts';
 
 /** `first`: with the history the session was created with. `redelivery`: of what a dead process had not read. */
 export type Occasion = 'first' | 'again' | 'redelivery';
@@ -35,7 +36,7 @@ export class SessionProcess {
   #isAdopted = false;
   #arrivedAt: number | undefined;
   /** Held while there is a process on a transcript that other servers could open. */
-  #lock: TranscriptLock | undefined;
+  #lock: SessionLock | undefined;
   /** The next lock is taken only when the last one is released: it would look like someone else's. */
   #unlocking: Promise<void> | undefined;
 

@@ -36,10 +36,6 @@ export class FeedTail {
     this.#report = report;
   }
 
-  get readers(): number {
-    return this.#readers;
-  }
-
   /** Follows the feed while there is a reader. Returns the newest position and a function to leave. */
   async enter(): Promise<{ newest: number; leave: () => void }> {
     this.#readers++;

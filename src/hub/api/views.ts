@@ -19,6 +19,7 @@ import {
   type RequestOutcomeView,
 } from '../../schema/api.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
+import { isObject } from '../../schema/json.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
@@ -288,10 +289,6 @@ function queuedView(row: StoredMessage): ApiSessionDetail['queued'] {
   const { id, text, preamble = 0 } = messageOfRow(row);
   const said = text.slice(preamble).trimStart();
   return said === '' ? [] : [{ id, at: iso(row.at), text: said }];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The values that are strings. */

@@ -27,10 +27,6 @@ export class OpenResponses {
     this.#timer = setInterval(() => void this.#recheck(), RECHECK_MS).unref();
   }
 
-  get size(): number {
-    return this.#open.size;
-  }
-
   add(one: OpenResponse): () => void {
     checkNumber(this.#open, one, MAX_PER_PRINCIPAL, 'requests');
     this.#open.add(one);

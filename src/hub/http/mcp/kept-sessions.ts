@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Store } from '../../../store/contract.ts';
+import { SerialQueue } from '../../../store/serial-queue.ts';
 import { TOOLSET_NAMES } from '../../../schema/setting-choices.ts';
 
 const TOMBSTONES_SETTING = 'mcp-ended-sessions';
@@ -10,7 +11,7 @@ const MAX_KEPT = 500;
 /** Sessions that their clients ended: they are not reopened, not even by the next hub. */
 export class Tombstones {
   readonly #store: Pick<Store, 'setting' | 'write'>;
-  #adding: Promise<void> = Promise.resolve();
+  readonly #adding = new SerialQueue();
 
   constructor(store: Pick<Store, 'setting' | 'write'>) {
     this.#store = store;
@@ -21,13 +22,10 @@ export class Tombstones {
   }
 
   add(nonce: string): Promise<void> {
-    const append = async (): Promise<void> => {
+    return this.#adding.run(async () => {
       const ended = [...(await this.#load()), nonce].slice(-MAX_KEPT);
       await this.#store.write([{ type: 'setting.put', key: TOMBSTONES_SETTING, value: JSON.stringify(ended) }]);
-    };
-    const added = this.#adding.then(append);
-    this.#adding = added.catch(() => undefined);
-    return added;
+    });
   }
 
   async #load(): Promise<string[]> {
@@ -49,7 +47,7 @@ type Kept = z.infer<typeof Kept>;
 /** What older clients subscribed to: a hub that reopens their sessions resubscribes them. */
 export class KeptSubscriptions {
   readonly #store: Pick<Store, 'setting' | 'write'>;
-  #changing: Promise<void> = Promise.resolve();
+  readonly #changing = new SerialQueue();
 
   constructor(store: Pick<Store, 'setting' | 'write'>) {
     this.#store = store;
@@ -70,7 +68,7 @@ export class KeptSubscriptions {
 
   /** One change at a time: each builds on the previous one. */
   #change(nonce: string, change: (uris: readonly string[]) => readonly string[]): Promise<void> {
-    const changed = this.#changing.then(async () => {
+    return this.#changing.run(async () => {
       const kept = await this.#load();
       const before = urisOf(kept, nonce);
       const after = change(before).slice(-MAX_URIS);
@@ -79,8 +77,6 @@ export class KeptSubscriptions {
       const value = [...others, ...(after.length === 0 ? [] : [[nonce, after]])].slice(-MAX_SESSIONS);
       await this.#store.write([{ type: 'setting.put', key: SUBSCRIPTIONS_SETTING, value: JSON.stringify(value) }]);
     });
-    this.#changing = changed.catch(() => undefined);
-    return changed;
   }
 
   async #load(): Promise<Kept> {

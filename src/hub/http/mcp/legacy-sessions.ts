@@ -80,10 +80,6 @@ export class LegacySessions {
     this.#timer = setInterval(() => void this.#closeIdle(IDLE_MS), SWEEP_MS).unref();
   }
 
-  get size(): number {
-    return this.#live.size;
-  }
-
   async handle(exchange: McpExchange): Promise<McpAnswer> {
     const { request, body, principal } = exchange;
     const id = request.headers.get('mcp-session-id');
