@@ -1,7 +1,7 @@
-/** The audit log and tokens over `/api/v1`: see `api.ts`. */
+/** The audit log, tokens and push subscriptions over `/api/v1`: see `api.ts`. */
 
 import { z } from 'zod';
-import { TOKEN_KINDS, VERDICTS } from './enums.ts';
+import { TOKEN_KINDS, VERDICTS, type RequestKind } from './enums.ts';
 import { apiRole, limit, time } from './api.ts';
 
 export const auditQuery = z.strictObject({
@@ -85,3 +85,48 @@ export const createdToken = z.object({
 });
 export type CreatedToken = z.infer<typeof createdToken>;
 export const revokedToken = z.object({ token: apiToken });
+
+// ── push notifications ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A browser that is notified when something waits. */
+export const pushSubscription = z.object({
+  id: z.string(),
+  /** What people recognise the browser by. */
+  name: z.string().optional(),
+  /** The host of its push service. */
+  service: z.string(),
+  createdAt: time,
+  /** It was made with the credential of this call. */
+  current: z.boolean(),
+});
+export type PushSubscriptionView = z.infer<typeof pushSubscription>;
+
+export const pushAnswer = z.object({
+  /** The hub's key, which a browser subscribes with. */
+  publicKey: z.string(),
+  /** The caller's own. */
+  subscriptions: z.array(pushSubscription),
+});
+export type PushAnswer = z.infer<typeof pushAnswer>;
+
+/** What a browser's `PushSubscription` becomes as JSON. */
+export const pushSubscriptionBody = z.strictObject({
+  endpoint: z.string().max(2_000),
+  keys: z.strictObject({ p256dh: z.string().max(200), auth: z.string().max(100) }),
+  expirationTime: z.number().nullable().optional(),
+  name: z.string().trim().min(1).max(100).optional(),
+});
+export type PushSubscriptionBody = z.input<typeof pushSubscriptionBody>;
+export const pushSubscriptionAnswer = z.object({ subscription: pushSubscription });
+export type PushSubscriptionAnswer = z.infer<typeof pushSubscriptionAnswer>;
+
+/** Everything that a notification says. Neither input nor output, nor where anything is. */
+export type PushPayload =
+  | {
+      readonly state: 'open' | 'settled';
+      readonly requestId: string;
+      readonly kind?: RequestKind;
+      readonly tool?: string;
+      readonly ageMs?: number;
+    }
+  | { readonly state: 'test' };

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../errors/errors.ts';
+import { emptyBody } from '../../schema/api.ts';
 import {
-  emptyBody,
   pushAnswer,
   pushSubscriptionAnswer,
   pushSubscriptionBody,
   type PushAnswer,
   type PushSubscriptionAnswer,
   type PushSubscriptionView,
-} from '../../schema/api.ts';
+} from '../../schema/api-admin.ts';
 import type { StoredSubscription } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Principal } from '../../engine/rules/access.ts';

@@ -9,15 +9,8 @@ import { describeOffer } from '../../views/action-view.ts';
 import { resultView } from '../../views/result-view.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
-import {
-  IMAGE_TYPES,
-  type ApiEvent,
-  type ApiRequest,
-  type ApiSession,
-  type ApiSessionDetail,
-  type ImagesAnswer,
-  type RequestOutcomeView,
-} from '../../schema/api.ts';
+import type { ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
+import { IMAGE_TYPES, type ApiEvent, type ImagesAnswer } from '../../schema/api-events.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
 import { isObject } from '../../schema/json.ts';
 import type { LastAction } from '../../schema/own-action.ts';
