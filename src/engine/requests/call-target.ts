@@ -6,7 +6,7 @@ import { EDIT_TOOLS } from '../../schema/enums.ts';
 import { realPath } from '../rules/directories.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
-import type { RequestRecord } from '../../schema/events.ts';
+import type { AskRecord, RequestRecord } from '../../schema/events.ts';
 import type { Stale, StaleChange, EditPlace } from '../../schema/results.ts';
 import { escapeInvisible } from '../../text/invisible.ts';
 import { cutAt } from '../conversation/tool-summary.ts';
@@ -113,6 +113,26 @@ async function contents(file: string): Promise<string> {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'unreadable';
+}
+
+type Asked = Pick<AskRecord, 'toolName' | 'input'>;
+type Subject = Pick<RequestRecord, 'edit' | 'target' | 'branch'>;
+
+/**
+ * What a call is about as it is asked; undefined where there is nothing to wait for. `isKept`: it may be answered much
+ * later, and is compared with this then.
+ */
+export function subjectOf(ask: Asked, options: SessionOptions, isKept: boolean): Promise<Subject> | undefined {
+  return isKept || ask.toolName === 'Edit' ? findSubject(ask, options, isKept) : undefined;
+}
+
+async function findSubject({ toolName, input }: Asked, options: SessionOptions, isKept: boolean): Promise<Subject> {
+  const { cwd = '' } = options;
+  return {
+    edit: toolName === 'Edit' ? await findEditPlace(input, options) : undefined,
+    target: isKept ? await callTarget(toolName, input, cwd) : undefined,
+    branch: isKept ? await checkedOut(cwd) : undefined,
+  };
 }
 
 /** What a request is compared with. */

@@ -47,8 +47,8 @@ export function respond(
   source: Source,
   by: Principal | undefined,
 ): OpenRequest {
-  const { requests, decidedAway } = session.conversation;
-  const { request, decision } = requests.decisionFor(requestId, answer);
+  const { requests, requestRules, decidedAway } = session.conversation;
+  const { request, decision } = requestRules.decisionFor(requestId, answer);
   // Claude Code confines what it asks for itself, not what an answer puts in its place.
   if (decision.behavior === 'allow')
     checkChangedInput(decision.updatedInput, request.cwd ?? session.directory ?? '', session);
@@ -58,7 +58,7 @@ export function respond(
   if (note !== undefined && session.process.live)
     sendNote(session, note).catch((error: unknown) => session.services.debug(`note on a call: ${messageOf(error)}`));
   if (answer.always === true)
-    requests.allowAlways(request, decision, { source, ...(by && { by: by.id, byName: by.name }) });
+    requestRules.allowAlways(request, decision, { source, ...(by && { by: by.id, byName: by.name }) });
   return request;
 }
 
