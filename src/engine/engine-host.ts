@@ -12,7 +12,7 @@ import { createTranscripts } from '../transcripts/disk-sessions.ts';
 import { findHolder, isAlive, lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { ignoredRulesWarning, globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
 import { SystemClock } from './clock.ts';
-import type { OtherHubs } from './session/elsewhere.ts';
+import type { OtherHubs } from './elsewhere/elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
 import type {

@@ -12,7 +12,7 @@ import type { SessionRecord } from '../schema/records.ts';
 import type { StandingRule } from '../schema/standing-rules.ts';
 import type { Clock } from './clock.ts';
 import type { RuleSet } from './rules/standing/rule-set.ts';
-import type { OtherHubs } from './session/elsewhere.ts';
+import type { OtherHubs } from './elsewhere/elsewhere.ts';
 import type { Grant, GrantEnd } from './requests/grants.ts';
 import type { StoredStretch } from './conversation/reading.ts';
 import type { Message } from './conversation/outbox.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import { RULE_SETTINGS } from '../engine/rules/rule-intersection.ts';
-import type { CommandedBy } from '../engine/session/elsewhere.ts';
+import type { CommandedBy } from '../engine/elsewhere/elsewhere.ts';
 import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../errors/errors.ts';
 import { Command } from '../schema/commands.ts';
 import { ownerRecord } from '../schema/records.ts';

@@ -7,7 +7,7 @@ import type {
   OtherHubs,
   Outcomes,
   SeenElsewhere,
-} from '../engine/session/elsewhere.ts';
+} from '../engine/elsewhere/elsewhere.ts';
 import { secretNamesOf } from '../engine/session/mobility.ts';
 import { unknownSession } from '../engine/session/session-errors.ts';
 import { DomainError } from '../errors/errors.ts';

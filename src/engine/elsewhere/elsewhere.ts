@@ -7,19 +7,19 @@ import type { DiffPage } from '../../workspace/report/compare.ts';
 import type { DiscardOutcome } from '../../workspace/worktree/discard.ts';
 import type { Asked } from '../requests/own-actions.ts';
 import { type Principal, LOCAL } from '../rules/access.ts';
-import type { RewindOutcome } from './session-rewinds.ts';
+import type { RewindOutcome } from '../session/session-rewinds.ts';
 import type { Stale } from '../../schema/results.ts';
-import type { AppliedWork } from './work-words.ts';
+import type { AppliedWork } from '../session/work-words.ts';
 import type { RecalledSession } from '../ports.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
-import { canMove } from './mobility.ts';
-import type { Places } from './registry.ts';
+import { canMove } from '../session/mobility.ts';
+import type { Places } from '../session/registry.ts';
 import type { RemoteSession } from './remote-session.ts';
 import type { Rules } from '../rules/rules.ts';
-import type { EngineParts } from './session-host.ts';
+import type { EngineParts } from '../session/session-host.ts';
 import type { SessionRecall } from './session-recall.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../session/session.ts';
 
 /** What comes back from a command, as data. */
 export interface Outcomes {
