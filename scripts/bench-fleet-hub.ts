@@ -2,7 +2,7 @@
 
 import { EngineClient } from '../src/engine/client.ts';
 import { LOCAL } from '../src/engine/rules/access.ts';
-import { joinFleet } from '../src/fleet/fleet.ts';
+import { joinFleet } from '../src/fleet/other-hubs.ts';
 import { Journal } from '../src/hub/journal.ts';
 import { openPostgresStore } from '../src/store/postgres/open.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';

@@ -13,7 +13,7 @@ import { EngineClient } from './engine/client.ts';
 import type { Engine } from './engine/engine.ts';
 import { readRulesFile } from './engine/rules/standing/rules-file.ts';
 import { hostEngine } from './engine/engine-host.ts';
-import { withKnownDenyOptions } from './engine/rules/known-deny-options.ts';
+import { withKnownDenyOptions } from './driver/options-table.ts';
 import { LOCAL } from './engine/rules/access.ts';
 import type { EngineServices } from './engine/ports.ts';
 import { serverFactory } from './mcp/server.ts';

@@ -3,7 +3,7 @@
  * It is built into a file of its own, and imports nothing but types.
  */
 
-import type { PushPayload } from '../../src/schema/api.ts';
+import type { PushPayload } from '../../src/schema/api-admin.ts';
 
 /** The part of a service worker's scope that is used here; the page's types have none of it. */
 interface WorkerScope {

@@ -1,7 +1,7 @@
 /** What a client and the server exchanged about forms, as recorded by `clients/wire.mjs`. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import type { AuditEntry } from '../../src/audit/audit-entry.ts';
+import type { AuditEntry } from '../../src/audit/audit-log.ts';
 
 export interface FormRecord {
   /** The client declares that it can show forms. */

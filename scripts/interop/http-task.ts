@@ -3,8 +3,8 @@
  * for it, and a last one, with a question, in the session that the hub has restored.
  */
 
-import type { Gate } from '../../src/scripted-model/gate.ts';
-import { gate, text, tool, type MessageReply } from '../../src/scripted-model/reply.ts';
+import type { Gate, MessageReply } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import type { ModelRequest, ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
 import { stateIn, type OuterRun, type State, askColour } from './task.ts';
 

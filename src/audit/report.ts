@@ -1,6 +1,6 @@
 import { openOwnFile } from '../platform/own-file.ts';
 import { escapeInvisible } from '../text/invisible.ts';
-import type { AuditEntry } from './audit-entry.ts';
+import type { AuditEntry } from './audit-log.ts';
 import { hasCode, rotatedName } from './audit-file.ts';
 import { aligned, localTime } from '../text/columns.ts';
 

@@ -10,8 +10,7 @@ import { withoutSecrets } from '../config/secret-variables.ts';
 import { SettingsError } from '../config/bad-input.ts';
 import type { AttachedHub } from '../transports/attach/connect-hub.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
-import { openStdio } from '../transports/open-stdio.ts';
-import type { Opening } from '../transports/opening.ts';
+import { openStdio, type Opening } from '../transports/opening.ts';
 
 const BAD_USAGE = 2;
 const FAILED = 1;
@@ -30,7 +29,7 @@ export async function run(source: CommandSource | (() => CommandSource)): Promis
       process.stderr.write(`claude-code-mcp: ${error.message}\n`);
       return BAD_USAGE;
     }
-    const { failureLine } = await import('./failure-line.ts');
+    const { failureLine } = await import('../errors/errors.ts');
     const line = failureLine(error);
     if (line === undefined) throw error;
     process.stderr.write(`claude-code-mcp: ${line}\n`);
@@ -104,7 +103,7 @@ async function dispatch(source: CommandSource): Promise<number> {
       const { runWorktrees } = await import('./worktrees/run-worktrees.ts');
       const { findGit } = await import('../workspace/git/git-process.ts');
       const { openTerminal } = await import('./terminal/terminal.ts');
-      const { exclusively } = await import('../workspace/worktree/exclusive.ts');
+      const { exclusively } = await import('../workspace/worktree/worktree-records.ts');
       const { worktreeLock } = await import('../transcripts/session-lock.ts');
       const git = await findGit(source.env);
       const host = git && { git, worktreesDir, exclusively: exclusively(worktreeLock(worktreesDir)) };
@@ -147,7 +146,7 @@ async function dispatch(source: CommandSource): Promise<number> {
         terminal: openTerminal(),
         now: new Date(),
         withHub: async (work) => {
-          const { withHubAccess } = await import('./install/hub-access-here.ts');
+          const { withHubAccess } = await import('./install/hub-access.ts');
           return withHubAccess(loadSettings(source, {}, 'hub'), work);
         },
       });
@@ -201,6 +200,6 @@ async function withKnownNames(settings: Settings): Promise<Settings> {
   if (settings.rules !== undefined)
     (await import('../engine/rules/standing/rules-file.ts')).readRulesFile(settings.rules);
   if (settings.denyOptions.length === 0) return settings;
-  const { withKnownDenyOptions } = await import('../engine/rules/known-deny-options.ts');
+  const { withKnownDenyOptions } = await import('../driver/options-table.ts');
   return withKnownDenyOptions(settings);
 }

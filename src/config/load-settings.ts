@@ -182,8 +182,8 @@ export function misspeltVariables(env: NodeJS.ProcessEnv): MisspeltVariable[] {
  * Whether this process runs inside a session, according to its own environment or that of an ancestor. An agent must
  * not be able to make itself an admin.
  */
-export function runsBelowSession(settings: Settings, platform: NodeJS.Platform = process.platform): boolean {
-  return withDepthOfAncestors(settings, platform).depth > 0;
+export function runsBelowSession(settings: Settings): boolean {
+  return withDepthOfAncestors(settings, process.platform).depth > 0;
 }
 
 /** One line for the commands that refuse. */

@@ -2,12 +2,11 @@ import type { CanUseTool, Options, PermissionResult, Query, SDKMessage } from '@
 import { DomainError, messageOf } from '../errors/errors.ts';
 import type { PermissionMode } from '../schema/session-options.ts';
 import type { AgentChild } from './agent-child.ts';
-import type { Translation } from './agent-signal.ts';
+import { type Translation, translate } from './translate.ts';
 import { InputQueue, launchOptions, mirrorOptions, type TranscriptMirror } from './sdk-options.ts';
 import { toAsk, toPermissionResult, type Decision, type PermissionAsk } from './permission-ask.ts';
 import type { OutputPosition, ProcessHome } from '../platform/process-home.ts';
-import type { ClaimedSpare, SpareTemplate } from './spare-agent.ts';
-import { translate } from './translate.ts';
+import type { ClaimedSpare, SpareTemplate } from './driver.ts';
 
 export interface AgentLaunch extends SpareTemplate {
   sessionId: string;

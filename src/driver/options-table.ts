@@ -1,5 +1,7 @@
 import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import type { SessionOptionName } from '../schema/session-options.ts';
+import { nearestName, quote, SettingsError } from '../config/bad-input.ts';
+import type { Settings } from '../config/load-settings.ts';
 
 type Shown = 'always' | 'sensitive' | 'never';
 
@@ -130,3 +132,22 @@ export function whyNotOffered(name: string): string | undefined {
 export const EXPOSED_OPTIONS = (Object.keys(SDK_OPTIONS) as (keyof typeof SDK_OPTIONS)[]).filter(
   (name): name is ExposedSdkOption & SessionOptionName => SDK_OPTIONS[name].kind === 'exposed',
 );
+
+/** Options that are not exposed may be listed too: they cannot be set anyway. */
+const OPTION_NAMES: ReadonlySet<string> = new Set([...Object.keys(SDK_OPTIONS), ...Object.keys(SERVER_OPTIONS)]);
+
+/**
+ * The settings with the denied options under the names the rules use. An unknown name stops the start: a typo would
+ * silently leave open what was meant to be closed.
+ */
+export function withKnownDenyOptions(settings: Settings): Settings {
+  const denyOptions = settings.denyOptions.map((written) => {
+    const name = written.replace(/^advanced\./, '');
+    if (OPTION_NAMES.has(name)) return name;
+    const nearest = nearestName(name, OPTION_NAMES);
+    throw new SettingsError(
+      `CLAUDE_CODE_MCP_DENY_OPTIONS (--deny-options) names ${quote(written)}, which is not an option${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+    );
+  });
+  return { ...settings, denyOptions };
+}

@@ -9,11 +9,10 @@ import type { ProcessHome } from '../platform/process-home.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
-import { findHolder } from '../transcripts/live-sessions.ts';
+import { findHolder, isAlive, lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { ignoredRulesWarning, globalClaudeFile, projectTrust } from '../transcripts/project-trust.ts';
-import { isAlive, lockSession, worktreeLock } from '../transcripts/session-lock.ts';
 import { SystemClock } from './clock.ts';
-import type { OtherHubs } from './session/elsewhere.ts';
+import type { OtherHubs } from './elsewhere/elsewhere.ts';
 import { Engine } from './engine.ts';
 import { findKeptFiles, rewindCopiesDir } from './session/kept-files.ts';
 import type {

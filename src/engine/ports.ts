@@ -1,6 +1,6 @@
 import type { GitBash } from '../config/needed-programs.ts';
 import type { AgentLaunch, AgentListener, AgentProcess } from '../driver/agent-process.ts';
-import type { SpareTemplate } from '../driver/spare-agent.ts';
+import type { SpareTemplate } from '../driver/driver.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import type { TranscriptMirror } from '../driver/sdk-options.ts';
 import type { AuditActor, AuditKind } from '../schema/enums.ts';
@@ -12,11 +12,12 @@ import type { SessionRecord } from '../schema/records.ts';
 import type { StandingRule } from '../schema/standing-rules.ts';
 import type { Clock } from './clock.ts';
 import type { RuleSet } from './rules/standing/rule-set.ts';
-import type { OtherHubs } from './session/elsewhere.ts';
+import type { OtherHubs } from './elsewhere/elsewhere.ts';
 import type { Grant, GrantEnd } from './requests/grants.ts';
 import type { StoredStretch } from './conversation/reading.ts';
 import type { Message } from './conversation/outbox.ts';
 import type { OpenedWorkspace } from './session/session-work.ts';
+import type { DiskSession, TranscriptTally } from '../transcripts/disk-sessions.ts';
 
 /** What the engine needs from the outside world; each service can be replaced by tests and embedders. */
 export interface EngineServices {
@@ -174,13 +175,6 @@ export interface WorkspaceModule extends Omit<OpenedWorkspace, 'workspace'> {
   readonly workspaces: Workspaces;
 }
 
-/** What a transcript says about the turns that were taken in it. */
-export interface TranscriptTally {
-  readonly turns: number;
-  /** Whether it cost more than is written down, by an unknown amount. */
-  readonly hasUnwrittenCost: boolean;
-}
-
 export interface TranscriptReader {
   find(sessionId: string): Promise<{ cwd: string | undefined } | undefined>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
@@ -204,14 +198,6 @@ export interface DiskQuery {
   projectDirectory?: string | undefined;
   limit: number;
   offset: number;
-}
-
-export interface DiskSession {
-  sessionId: string;
-  projectDirectory: string | undefined;
-  displayText: string;
-  lastModified: number;
-  createdAt?: number | undefined;
 }
 
 export interface AuditRecord {

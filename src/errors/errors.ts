@@ -122,3 +122,9 @@ function describe(error: unknown, problems: Readonly<Record<string, string>>): D
   const where = path ?? 'A file of this server';
   return new DomainError('UNAVAILABLE', `${where}: ${problem}, then try again. (${String(raw)})`, { cause: error });
 }
+
+/** One line for what the operator can correct; anything else is a bug, whose stack is needed. */
+export function failureLine(error: unknown): string | undefined {
+  const known = error instanceof DomainError && error.code !== 'INTERNAL' ? error : ownFileProblem(error);
+  return known?.message.replaceAll(/\s*\n\s*/g, ' ');
+}

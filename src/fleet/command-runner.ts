@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { EngineClient } from '../engine/client.ts';
 import type { Engine } from '../engine/engine.ts';
-import { presentRules } from '../engine/session/session-recall.ts';
+import { presentRules } from '../engine/elsewhere/session-recall.ts';
 import { messageOf } from '../errors/errors.ts';
 import type { Command } from '../schema/commands.ts';
 import type { Change, CommandProgress, HubRef, StoredCommand } from '../schema/store.ts';

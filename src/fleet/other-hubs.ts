@@ -7,7 +7,7 @@ import type {
   OtherHubs,
   Outcomes,
   SeenElsewhere,
-} from '../engine/session/elsewhere.ts';
+} from '../engine/elsewhere/elsewhere.ts';
 import { secretNamesOf } from '../engine/session/mobility.ts';
 import { unknownSession } from '../engine/session/session-errors.ts';
 import { DomainError } from '../errors/errors.ts';
@@ -15,10 +15,11 @@ import type { Command, CommandKind, CommandOf } from '../schema/commands.ts';
 import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isResting } from '../store/row-facts.ts';
-import { NotBegun, sendCommand } from './command-outcome.ts';
-import { newCommandId, commandBody } from './command-record.ts';
+import { NotBegun, sendCommand, newCommandId, commandBody } from './command-record.ts';
 import { knownOf, type HubInfo } from './lease.ts';
 import { newestEvents, recordOfRow, requestOfRow, storedEvents } from './session-codec.ts';
+import type { Engine } from '../engine/engine.ts';
+import { CommandRunner, type CommandRunnerOptions } from './command-runner.ts';
 
 /** Leases are renewed every two seconds; knowing them more precisely is pointless. */
 const HUBS_KEPT_MS = 500;
@@ -33,7 +34,7 @@ export interface FleetOptions {
 }
 
 /** The other hubs, as far as the store knows them: hubs communicate only through it. */
-export class StoreFleet implements OtherHubs {
+class StoreFleet implements OtherHubs {
   readonly #store: Store;
   readonly #by: HubRef;
   #hubs: { readonly at: number; readonly hubs: Promise<Hub[]> } | undefined;
@@ -237,4 +238,25 @@ function byFreePlaces(hubs: readonly Hub[], own: string): Hub[] {
 
 function describePlaces(hubs: readonly Hub[]): string {
   return hubs.map(({ id, places: { free, max } }) => `${id}: ${String(max - free)} of ${String(max)}`).join('; ');
+}
+
+/** This hub as one of several on a store. */
+export interface Fleet {
+  /** What the engine needs from the others. */
+  readonly others: OtherHubs;
+  /** From now on it carries out commands from others on its sessions. */
+  runCommands(engine: Engine, log: CommandRunnerOptions['log']): CommandRunner;
+}
+
+export interface FleetPart {
+  readonly store: Store;
+  readonly by: HubRef;
+  readonly journal: CommandRunnerOptions['journal'];
+}
+
+export function joinFleet(part: FleetPart): Fleet {
+  return {
+    others: new StoreFleet(part),
+    runCommands: (engine, log) => new CommandRunner({ ...part, engine, log }),
+  };
 }

@@ -15,7 +15,7 @@ import type { TranscriptMirrors } from '../engine/ports.ts';
 import type { HubRequest, HubStatus } from '../transports/attach/protocol.ts';
 import { serveHubHttp, stateKeyIn } from './http-part.ts';
 import { becomeHub } from './instance.ts';
-import type { Fleet } from '../fleet/fleet.ts';
+import type { Fleet } from '../fleet/other-hubs.ts';
 import { openStorage, type HubStorage } from './storage.ts';
 import { auditMissingDecisions } from './missing-decisions.ts';
 import { HubMetrics } from './metrics/hub-metrics.ts';
@@ -337,7 +337,7 @@ async function hasCallersOverHttp({ oauthIssuer }: Settings, store: HubStorage['
 /** On a store that others may share. */
 async function joinFleet({ store, by, journal }: HubStorage): Promise<Fleet | undefined> {
   if (store.kind !== 'postgres') return undefined;
-  const { joinFleet: join } = await import('../fleet/fleet.ts');
+  const { joinFleet: join } = await import('../fleet/other-hubs.ts');
   return join({ store, by, journal });
 }
 

@@ -14,7 +14,7 @@ import type { Change, HubRef, StoredEvent } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
-import { recall } from './recall.ts';
+import { recall, unfinishedOn } from '../fleet/take-over.ts';
 import {
   decisionOf,
   messageContent,
@@ -24,7 +24,6 @@ import {
   sessionEvent,
   sessionRow,
 } from '../fleet/session-codec.ts';
-import { unfinishedOn } from '../fleet/take-over.ts';
 import { WaitingChanges } from './waiting-changes.ts';
 
 /** Changes that no one waits for are batched for this long: each write costs a disk flush, which the next one waits for. */

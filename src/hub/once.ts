@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DomainError } from '../errors/errors.ts';
 import { addedBy, newCommandId } from '../fleet/command-record.ts';
-import type { Started } from '../engine/session/elsewhere.ts';
+import type { Started } from '../engine/elsewhere/elsewhere.ts';
 import type { CallOnce, ToolAnswer } from '../mcp/call-tool.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { isObject } from '../schema/json.ts';

@@ -1,4 +1,4 @@
-import { sizeOf } from '../engine/conversation/log-entry.ts';
+import { sizeOf } from '../engine/conversation/event-log.ts';
 import type { Change, StoredEvent } from '../schema/store.ts';
 
 /** Searched for changes that are no longer needed from here on, and again whenever the remainder has doubled. */

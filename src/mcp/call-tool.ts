@@ -1,5 +1,5 @@
 import type { CallToolResult, InputRequiredResult, CallToolRequest, ServerContext } from '@modelcontextprotocol/server';
-import { digestLine } from '../audit/audit-entry.ts';
+import { digestLine } from '../audit/audit-log.ts';
 import type { EngineClient } from '../engine/client.ts';
 import type { Principal } from '../engine/rules/access.ts';
 import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';

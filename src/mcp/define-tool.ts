@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { EngineClient } from '../engine/client.ts';
 import type { CommandOf } from '../schema/commands.ts';
-import type { Started } from '../engine/session/elsewhere.ts';
+import type { Started } from '../engine/elsewhere/elsewhere.ts';
 import type { Arguments } from './arguments.ts';
 import type { CallForms } from './forms/call-forms.ts';
 import type { AnswerTurn } from './outbox.ts';

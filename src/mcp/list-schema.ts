@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../schema/json.ts';
 import { NOTE_KEYS } from '../schema/notes.ts';
 
 export interface ObjectSchema {
@@ -25,10 +26,6 @@ export function unlisted<Schema extends z.ZodType>(schema: Schema): Schema {
   return schema.meta({ [UNLISTED]: true });
 }
 
-function isShape(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
-
 const DROPPED = new Set([
   '$schema',
   'additionalProperties',
@@ -50,7 +47,7 @@ function prune(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(prune);
   if (typeof value !== 'object' || value === null) return value;
   const schema = value as Record<string, unknown>;
-  if (isShape(schema[LISTED])) return schema[LISTED];
+  if (isObject(schema[LISTED])) return schema[LISTED];
   const entries = Object.entries(schema).filter(([name]) => isListed(name));
   return Object.fromEntries(
     entries.map(([name, item]) => [name, name === 'properties' ? listedProperties(item as object) : prune(item)]),
@@ -60,7 +57,7 @@ function prune(value: unknown): unknown {
 function listedProperties(properties: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(properties)
-      .filter(([, property]) => !isShape(property) || property[UNLISTED] !== true)
+      .filter(([, property]) => !isObject(property) || property[UNLISTED] !== true)
       .map(([name, property]) => [name, prune(property)]),
   );
 }

@@ -31,10 +31,10 @@ export function* withAncestors(pid: number): Generator<number> {
 }
 
 /** The session that this process runs in, according to its own environment or that of an ancestor. */
-export function enclosingSession(env: NodeJS.ProcessEnv, platform?: NodeJS.Platform): string | undefined {
+export function enclosingSession(env: NodeJS.ProcessEnv): string | undefined {
   const own = env[PARENT_VARIABLE];
   if (own) return own;
-  for (const value of variableOfAncestors(PARENT_VARIABLE, platform)) if (value) return value;
+  for (const value of variableOfAncestors(PARENT_VARIABLE)) if (value) return value;
   return undefined;
 }
 

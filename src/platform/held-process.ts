@@ -36,20 +36,18 @@ const TOOL_TIMEOUT_MS = 2_000;
 /** Starts processes for one owner. What it cannot have on this system it does without. */
 export class HeldProcesses {
   readonly #platform: NodeJS.Platform;
-  readonly #temporaryDir: string;
   /** Made ahead, so that no start waits for it. */
   #ahead: Promise<Input | undefined> | undefined;
   #setpriv: Promise<string | undefined> | undefined;
 
-  constructor(platform: NodeJS.Platform = process.platform, temporaryDir: string = os.tmpdir()) {
+  constructor(platform: NodeJS.Platform) {
     this.#platform = platform;
-    this.#temporaryDir = temporaryDir;
   }
 
   /** From now on the next start finds everything prepared. */
   prepareAhead(): void {
     if (this.#platform === 'win32') return;
-    this.#ahead ??= makeInput(this.#temporaryDir);
+    this.#ahead ??= makeInput(os.tmpdir());
     this.#setpriv ??= this.#platform === 'linux' ? findSetpriv() : Promise.resolve(undefined);
   }
 

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { HeldProcesses } from './held-process.ts';
 import { markerEnv, thisSystem, type System } from './system.ts';
-import { recordOwner, removeOwner } from './owner-records.ts';
+import { recordOwner, removeOwner, sweep } from './owner-records.ts';
 import { startTimeOf, type ProcessId } from './processes.ts';
 import type { ProcessHome, Starter } from './process-home.ts';
 import { RunGroups, runsInGroups } from './run-groups.ts';
 import { stopTree } from './stop-tree.ts';
-import { sweep } from './sweep.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 export interface ProcessOwnerOptions {

@@ -50,8 +50,8 @@ export interface System {
 const TOOL_PATH = '/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin';
 
 /** On Windows libuv adds PATH, SYSTEMROOT and the like. C and UTC make `ps` print comparable dates. */
-export function toolEnv(platform: NodeJS.Platform, path: string = TOOL_PATH): Record<string, string> {
-  return platform === 'win32' ? {} : { PATH: path, LC_ALL: 'C', TZ: 'UTC' };
+export function toolEnv(platform: NodeJS.Platform): Record<string, string> {
+  return platform === 'win32' ? {} : { PATH: TOOL_PATH, LC_ALL: 'C', TZ: 'UTC' };
 }
 
 const COMMAND_TIMEOUT_MS = 10_000;

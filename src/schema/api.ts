@@ -5,32 +5,20 @@
  */
 
 import { z } from 'zod';
-import {
-  APPLY_MODES,
-  DIFF_SUBJECTS,
-  FILE_STATUSES,
-  PRINCIPAL_KINDS,
-  REACHES,
-  ROLES,
-  SESSION_STATES,
-  VERDICTS,
-  WHEN_BUSY,
-  type RequestKind,
-} from './enums.ts';
-import { EventBody, EventType } from './events.ts';
+import { APPLY_MODES, PRINCIPAL_KINDS, REACHES, ROLES, SESSION_STATES, VERDICTS, WHEN_BUSY } from './enums.ts';
 import { appliedShown } from './listed-sessions.ts';
 import { LastAction } from './own-action.ts';
 import { action, callResult, compactStatus, stale, toolInput } from './results.ts';
 import { advancedOptions, permissionMode, sessionOptions } from './session-options.ts';
-import { attemptsOption } from './commands.ts';
+import { answers, attemptsOption } from './commands.ts';
 import { APPROVAL_MODES } from './setting-choices.ts';
 import { ruleFields } from './standing-rules.ts';
 
 export const time = z.iso.datetime();
-const count = z.int().nonnegative();
+export const count = z.int().nonnegative();
 /** From a query string, where everything is text. */
 export const limit = (most: number, usual: number) => z.coerce.number().int().min(1).max(most).default(usual);
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 // ── who calls ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -415,80 +403,6 @@ export const discardAnswer = z.union([
 ]);
 export type DiscardAnswer = z.infer<typeof discardAnswer>;
 
-// ── what happened in a session ─────────────────────────────────────────────────────────────────────────────────────────
-
-export const apiEvent = z.object({
-  /** Rises by one within a session, from 1. */
-  id: z.int().positive(),
-  type: EventType,
-  timestamp: time,
-  data: EventBody,
-});
-export type ApiEvent = z.infer<typeof apiEvent>;
-
-export const eventsQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0),
-  limit: limit(1000, 200),
-});
-export const eventsPage = z.object({
-  events: z.array(apiEvent),
-  /** The newest there is; there is more to read while it is above the last one here. */
-  lastId: count,
-  /** Events up to this id are gone, except some that are kept longer. */
-  droppedThrough: count,
-});
-export type EventsPage = z.infer<typeof eventsPage>;
-
-/** What a browser shows as a picture, and nothing that could be more than that. */
-export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
-/** `GET …/events/{event}/images`: the images that came with the results of tools in one event. */
-export const imagesAnswer = z.object({
-  images: z.array(
-    z.object({ toolUseID: z.string(), mediaType: z.enum(IMAGE_TYPES), /** In base 64. */ data: z.string() }),
-  ),
-});
-export type ImagesAnswer = z.infer<typeof imagesAnswer>;
-
-export const diffQuery = z.strictObject({
-  /** `applied`: what the last apply changed. */
-  of: z.enum(DIFF_SUBJECTS).default('open'),
-  offset: z.coerce.number().int().min(0).default(0),
-  maxBytes: limit(1_000_000, 200_000),
-});
-export const diffAnswer = z.object({
-  filesChanged: count,
-  insertions: count,
-  deletions: count,
-  /** On the first page. */
-  files: z
-    .array(
-      z.looseObject({
-        path: z.string(),
-        insertions: count,
-        deletions: count,
-        status: z.enum(FILE_STATUSES),
-        isBinary: z.boolean().optional(),
-      }),
-    )
-    .optional(),
-  /** Unified. */
-  diff: z.string(),
-  totalBytes: count,
-  nextOffset: count.optional(),
-  /** The last work that was applied. */
-  applied: z
-    .object({
-      at: time,
-      mode: z.enum(APPLY_MODES),
-      commit: z.string().optional(),
-      branch: z.string().optional(),
-      checkout: z.string().optional(),
-      by: z.string().optional(),
-    })
-    .optional(),
-});
-export type DiffAnswer = z.infer<typeof diffAnswer>;
-
 // ── requests ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The inbox: requests waiting for an answer, oldest first. */
@@ -500,8 +414,6 @@ export const requestsQuery = z.strictObject({
 export const requestsPage = z.object({ requests: z.array(apiRequest), next: z.string().optional() });
 export type RequestsPage = z.infer<typeof requestsPage>;
 
-const questionAnswer = z.union([z.string(), z.array(z.string())]);
-
 export const answerBody = z.strictObject({
   decision: z.enum(VERDICTS),
   /** With `deny`: told to Claude. */
@@ -511,7 +423,7 @@ export const answerBody = z.strictObject({
   /** With `allow`: replaces the input entirely. */
   updatedInput: toolInput.optional(),
   /** To a question: by its text, or in order; multiple labels as a list. */
-  answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
+  answers: answers.optional(),
   /** With `allow`: also what Claude Code suggests allowing from now on, in this session. */
   always: z.boolean().optional(),
   /** With `allow`: edits are no longer asked about in this session. */
@@ -522,84 +434,3 @@ export const answerBody = z.strictObject({
 export type AnswerBody = z.input<typeof answerBody>;
 export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
 export type AnswerAnswer = z.infer<typeof answerAnswer>;
-
-// ── push notifications ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A browser that is notified when something waits. */
-export const pushSubscription = z.object({
-  id: z.string(),
-  /** What people recognise the browser by. */
-  name: z.string().optional(),
-  /** The host of its push service. */
-  service: z.string(),
-  createdAt: time,
-  /** It was made with the credential of this call. */
-  current: z.boolean(),
-});
-export type PushSubscriptionView = z.infer<typeof pushSubscription>;
-
-export const pushAnswer = z.object({
-  /** The hub's key, which a browser subscribes with. */
-  publicKey: z.string(),
-  /** The caller's own. */
-  subscriptions: z.array(pushSubscription),
-});
-export type PushAnswer = z.infer<typeof pushAnswer>;
-
-/** What a browser's `PushSubscription` becomes as JSON. */
-export const pushSubscriptionBody = z.strictObject({
-  endpoint: z.string().max(2_000),
-  keys: z.strictObject({ p256dh: z.string().max(200), auth: z.string().max(100) }),
-  expirationTime: z.number().nullable().optional(),
-  name: z.string().trim().min(1).max(100).optional(),
-});
-export type PushSubscriptionBody = z.input<typeof pushSubscriptionBody>;
-export const pushSubscriptionAnswer = z.object({ subscription: pushSubscription });
-export type PushSubscriptionAnswer = z.infer<typeof pushSubscriptionAnswer>;
-
-/** Everything that a notification says. Neither input nor output, nor where anything is. */
-export type PushPayload =
-  | {
-      readonly state: 'open' | 'settled';
-      readonly requestId: string;
-      readonly kind?: RequestKind;
-      readonly tool?: string;
-      readonly ageMs?: number;
-    }
-  | { readonly state: 'test' };
-
-// ── the stream ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export const streamQuery = z.strictObject({
-  /** Only what concerns this session. */
-  session: z.string().max(200).optional(),
-  /** `false` leaves out what happens within sessions. */
-  events: flag.default(true),
-  /** Of what happens within sessions, only what happens in this one. */
-  eventsOf: z.string().max(200).optional(),
-  /** The id to resume from, for clients that cannot set `Last-Event-ID`. */
-  after: z.coerce.number().int().min(0).optional(),
-});
-
-/**
- * `GET /events`: server-sent events by name. `id` is the position to resume from. A changed row is sent in its current
- * state, so a reader that was away gets each once.
- */
-export const STREAM_MESSAGES = {
-  session: apiSession,
-  /** Open or settled. */
-  request: apiRequest,
-  event: apiEvent.extend({ sessionId: z.string() }),
-  /**
-   * What Claude is writing, a few times a second, while the stream has the events of one session: `text` continues what
-   * was sent before at this position. It has no id: the event of the finished message replaces it.
-   */
-  writing: z.object({ sessionId: z.string(), at: count, text: z.string(), workedMs: count, quietMs: count }),
-  /** A session that was idle for too long was removed, with everything in it. */
-  removed: z.object({ sessionId: z.string() }),
-  /** It cannot resume from there: what is shown is stale and must be reloaded. */
-  reset: z.object({ reason: z.string(), position: count }),
-  /** The stream has caught up; what follows happens now. `store` changes when the hub has a new store. */
-  live: z.object({ position: count, store: z.string() }),
-} as const;
-export type StreamMessages = { [Name in keyof typeof STREAM_MESSAGES]: z.infer<(typeof STREAM_MESSAGES)[Name]> };

@@ -8,6 +8,9 @@ import { advancedOptions, commonOptions, permissionUpdate, permissionMode, sessi
 const questionAnswer = z.union([z.string(), z.array(z.string())]);
 export type QuestionAnswer = z.infer<typeof questionAnswer>;
 
+/** By question, or in the order of the questions. */
+export const answers = z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]);
+
 export const answer = z.object({
   decision: z.enum(VERDICTS),
   message: z.string().optional(),
@@ -19,7 +22,7 @@ export const answer = z.object({
   always: z.boolean().optional(),
   /** With an allowance of an old request: the digest of what has changed since it was asked. */
   confirm: z.string().optional(),
-  answers: z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]).optional(),
+  answers: answers.optional(),
 });
 export type Answer = z.infer<typeof answer>;
 

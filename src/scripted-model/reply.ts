@@ -1,6 +1,5 @@
 /** Builders of what the model answers. Every builder is immutable: a step may be kept and used again. */
 
-import { Gate } from './gate.ts';
 import type { ModelRequest } from './model-request.ts';
 
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal' | 'pause_turn';
@@ -193,4 +192,21 @@ export function stall(message: MessageLike, afterEvents?: number): BrokenReply {
 /** Holds an answer back until `release()`; `arrived` tells that the model was asked. */
 export function gate(held: ReplyLike): Gate {
   return new Gate(held);
+}
+
+/** A reply that is held back until the test lets it go. For one request only. */
+export class Gate {
+  readonly kind = 'gate';
+  readonly held: ReplyLike;
+  /** The request that waits at the gate. */
+  readonly arrived: Promise<ModelRequest>;
+  readonly released: Promise<void>;
+  arrive!: (request: ModelRequest) => void;
+  release!: () => void;
+
+  constructor(held: ReplyLike) {
+    this.held = held;
+    this.arrived = new Promise((resolve) => (this.arrive = resolve));
+    this.released = new Promise((resolve) => (this.release = resolve));
+  }
 }

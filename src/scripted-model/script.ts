@@ -1,8 +1,7 @@
 /** What the model answers in one conversation, and which requests belong to it. */
 
-import type { Gate } from './gate.ts';
-import type { ModelRequest } from './model-request.ts';
 import {
+  type Gate,
   text,
   type ReplyLike,
   type BrokenReply,
@@ -11,6 +10,7 @@ import {
   type MessageLike,
   type MessageReply,
 } from './reply.ts';
+import type { ModelRequest } from './model-request.ts';
 
 /** An entry of a script's queue. */
 export type Step =

@@ -21,10 +21,10 @@ export function isResting({ state }: StoredSession): boolean {
   return (STATES_AT_REST as readonly string[]).includes(state.tag);
 }
 
-/** Its outcome is not known yet. */
 /** What a hub carries out at once is in no session's queue, where a hub would pick it up. */
 export const NO_SESSION = 'api';
 
+/** Its outcome is not known yet. */
 export function isUnderWay(command: StoredCommand): boolean {
   return finishedAt(command) === undefined || command.progress.status === 'carriedOut';
 }

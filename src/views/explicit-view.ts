@@ -1,6 +1,6 @@
 import type { ToolUse } from '../engine/conversation/activity.ts';
 import type { SessionReading } from '../engine/conversation/reading.ts';
-import { assistantText } from '../engine/conversation/speech.ts';
+import { assistantText } from '../engine/conversation/agent-reports.ts';
 import { isAtRest } from '../engine/conversation/state.ts';
 import { cutAt } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';

@@ -3,7 +3,7 @@ import { isAtRest } from '../engine/conversation/state.ts';
 import { classOf } from '../driver/options-table.ts';
 import { oneLine } from '../engine/conversation/tool-summary.ts';
 import { roundUsd } from '../engine/conversation/totals.ts';
-import type { DiskSession } from '../engine/ports.ts';
+import type { DiskSession } from '../transcripts/disk-sessions.ts';
 import type { ListedWorktree } from '../engine/session/session-worktrees.ts';
 import type {
   AppliedShown,
@@ -141,7 +141,6 @@ export function comparedSession(
   };
 }
 
-/** Undefined if there was nothing to apply. */
 /** `remove`: the call that removes what remains of the session. */
 export function appliedView(
   outcome: Extract<AppliedWork, { outcome: 'applied' }>,

@@ -37,7 +37,20 @@ import {
   type DiscardOutcome,
   type PlannedDiscard,
 } from './worktree/discard.ts';
-import { exclusively, type Exclusively, type TakeLock } from './worktree/exclusive.ts';
+import {
+  exclusively,
+  type Exclusively,
+  type TakeLock,
+  sandboxWrites,
+  listRecordIds,
+  loadRecord,
+  recordDir,
+  requireRecord,
+  sealOf,
+  withRecord,
+  type RepositoryWrites,
+  type WorktreeHost,
+} from './worktree/worktree-records.ts';
 import { findGit, type GitHost } from './git/git-process.ts';
 import {
   keepMark,
@@ -50,17 +63,6 @@ import {
   type Snapshot,
 } from './report/snapshot.ts';
 import { pinSettings, type PinOptions } from './git/pinned-settings.ts';
-import {
-  sandboxWrites,
-  listRecordIds,
-  loadRecord,
-  recordDir,
-  requireRecord,
-  sealOf,
-  withRecord,
-  type RepositoryWrites,
-  type WorktreeHost,
-} from './worktree/worktree-records.ts';
 import type { Seal } from './git/sealed.ts';
 import { SEARCHED } from './git/searched-index.ts';
 import { editedFiles, editedPath, reportedPatch, type ToolCall } from './report/work-report.ts';

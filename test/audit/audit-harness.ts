@@ -2,8 +2,13 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { AuditEntry, NewAuditEntry } from '../../src/audit/audit-entry.ts';
-import { openAudit, type Audit, type AuditOptions } from '../../src/audit/audit-log.ts';
+import {
+  type AuditEntry,
+  type NewAuditEntry,
+  openAudit,
+  type Audit,
+  type AuditOptions,
+} from '../../src/audit/audit-log.ts';
 
 /** A temporary directory for the running test. */
 export function temporaryDirectory(): string {

@@ -2,9 +2,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as fsPromises from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { digest, type NewAuditEntry } from '../../src/audit/audit-entry.ts';
+import { digest, type NewAuditEntry, openAudit } from '../../src/audit/audit-log.ts';
 import type { AuditFileSystem } from '../../src/audit/audit-file.ts';
-import { openAudit } from '../../src/audit/audit-log.ts';
 import { AT, entriesIn, entry, open, temporaryDirectory } from './audit-harness.ts';
 
 /** The real file system, except that `write` can be made to fail or to accept only some bytes. */

@@ -2,7 +2,7 @@ import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/audit/audit-entry.ts';
+import type { AuditEntry } from '../../src/audit/audit-log.ts';
 import { linesFromEnd, formatAudit, readAudit, type AuditQuery } from '../../src/audit/report.ts';
 import { runAudit } from '../../src/cli/audit/run-audit.ts';
 import { SettingsError } from '../../src/config/bad-input.ts';

@@ -1,4 +1,5 @@
-import type { ApiEvent, ApiMe, ApiRequest, ApiSession } from '../../src/schema/api.ts';
+import type { ApiMe, ApiRequest, ApiSession } from '../../src/schema/api.ts';
+import type { ApiEvent } from '../../src/schema/api-events.ts';
 import type { MessageBlock } from '../../src/schema/events.ts';
 import type { FixtureData } from './fixture-hub.ts';
 

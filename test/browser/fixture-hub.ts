@@ -2,17 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import type {
-  ApiEvent,
-  ApiMe,
-  ApiRequest,
-  ApiSession,
-  ApiSessionDetail,
-  DiffAnswer,
-  StreamMessages,
-} from '../../src/schema/api.ts';
-import type { ApiRule, PacksAnswer, ReplayAnswer } from '../../src/schema/api-rules.ts';
-import type { ApiAuditEntry, ApiToken } from '../../src/schema/api-admin.ts';
+import type { ApiMe, ApiRequest, ApiSession, ApiSessionDetail } from '../../src/schema/api.ts';
+import type { ApiEvent, DiffAnswer, StreamMessages } from '../../src/schema/api-events.ts';
+import type { ApiRule, PacksAnswer, ReplayAnswer, ApiAuditEntry, ApiToken } from '../../src/schema/api-admin.ts';
 import { builtServer } from '../harness/built-server.ts';
 
 export const BUILT = path.join(path.dirname(builtServer()), 'dashboard');

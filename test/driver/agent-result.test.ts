@@ -1,6 +1,6 @@
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import { expect, test } from 'vitest';
-import { toAgentResult } from '../../src/driver/agent-result.ts';
+import { toAgentResult } from '../../src/driver/translate.ts';
 
 type Result = Extract<SDKMessage, { type: 'result' }>;
 

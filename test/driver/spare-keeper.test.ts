@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ProcessOwner } from '../../src/platform/process-owner.ts';
-import { SpareKeeper } from '../../src/driver/spare-agent.ts';
+import { SpareKeeper } from '../../src/driver/driver.ts';
 
 test('no spare is started while memory is short', async () => {
   let loaded = 0;

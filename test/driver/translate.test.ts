@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import type { SDKMessage } from '@anthropic-ai/claude-agent-sdk';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { describeRetry } from '../../src/driver/agent-result.ts';
+import { describeRetry, bodyOf, translate } from '../../src/driver/translate.ts';
 import { originalMessage, withoutTextsOf } from '../../src/driver/original.ts';
-import { bodyOf, translate } from '../../src/driver/translate.ts';
 import { EventBody, Original } from '../../src/schema/events.ts';
 
 /** One message of each shape observed from Claude Code 2.1.325. */

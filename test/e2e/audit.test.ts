@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digest, type AuditEntry } from '../../src/audit/audit-entry.ts';
+import { digest, type AuditEntry } from '../../src/audit/audit-log.ts';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shareHarness, startHarness } from '../harness/harness.ts';

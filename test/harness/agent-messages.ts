@@ -1,4 +1,4 @@
-import type { AgentSignal, Translation } from '../../src/driver/agent-signal.ts';
+import type { AgentSignal, Translation } from '../../src/driver/translate.ts';
 import type { AgentResult, EventBody } from '../../src/schema/events.ts';
 
 /** What a fake Claude Code emits: an event or a signal. */

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { decrypt } from 'http_ece';
 import { jwtVerify } from 'jose';
-import type { PushPayload } from '../../src/schema/api.ts';
+import type { PushPayload } from '../../src/schema/api-admin.ts';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 /** For `NODE_EXTRA_CA_CERTS`. */

@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
-import {
-  apiError,
-  apiMe,
-  apiRequest,
-  apiSessionDetail,
-  eventsPage,
-  requestsPage,
-  sessionsPage,
-} from '../../src/schema/api.ts';
+import { apiError, apiMe, apiRequest, apiSessionDetail, requestsPage, sessionsPage } from '../../src/schema/api.ts';
+import { eventsPage } from '../../src/schema/api-events.ts';
 import type { CommandOf } from '../../src/schema/commands.ts';
 import { tokensAnswer } from '../../src/schema/api-admin.ts';
 import type { Principal } from '../../src/engine/rules/access.ts';

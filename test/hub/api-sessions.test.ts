@@ -3,13 +3,13 @@
 import { expect, test } from 'vitest';
 import {
   apiSessionDetail,
-  eventsPage,
   requestsPage,
   type ApiError,
   type AnswerAnswer,
   type StopAnswer,
   type TurnAnswer,
 } from '../../src/schema/api.ts';
+import { eventsPage } from '../../src/schema/api-events.ts';
 import { STORES } from '../store/stores.ts';
 import { ADMIN, APPROVER, CALLER, openApi, OTHER, type ApiWorld } from './api-world.ts';
 import { startTestHub, type TestHub } from './test-hub.ts';

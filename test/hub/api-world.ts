@@ -5,8 +5,13 @@ import { EngineClient } from '../../src/engine/client.ts';
 import { DomainError } from '../../src/errors/errors.ts';
 import type { ApiContext } from '../../src/hub/api/define-route.ts';
 import { apiRoutes } from '../../src/hub/api/routes.ts';
-import { errorResponse } from '../../src/hub/http/error-response.ts';
-import type { EventStream, Route, RouteResponse, ServerSentEvent } from '../../src/hub/http/route.ts';
+import {
+  errorResponse,
+  type EventStream,
+  type Route,
+  type RouteResponse,
+  type ServerSentEvent,
+} from '../../src/hub/http/route.ts';
 import type { Command } from '../../src/schema/commands.ts';
 import type { Principal } from '../../src/engine/rules/access.ts';
 import type { Role } from '../../src/schema/enums.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { STREAM_MESSAGES } from '../../src/schema/api.ts';
+import { STREAM_MESSAGES } from '../../src/schema/api-events.ts';
 import type { ServerSentEvent } from '../../src/hub/http/route.ts';
 import { ask, put, request, session, settle } from '../store/rows.ts';
 import { ADMIN, CALLER, openApi, assistantMessage, OTHER, type Reader } from './api-world.ts';

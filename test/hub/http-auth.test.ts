@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ROLES } from '../../src/schema/enums.ts';
-import { FailedAttempts } from '../../src/hub/auth/attempts.ts';
+import { FailedAttempts } from '../../src/hub/auth/authenticate.ts';
 import { frameOf } from '../../src/hub/http/respond.ts';
 import type { Route } from '../../src/hub/http/route.ts';
 import type { SignInBody } from '../../src/schema/api.ts';

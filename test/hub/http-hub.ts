@@ -1,7 +1,6 @@
 /** The hub's HTTP server in this process: on its own, or over an engine that drives the real Claude Code. */
 
-import type { Client } from '@modelcontextprotocol/client';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
 import { thisHost } from '../../src/config/host.ts';
 import { loadSettings, type SettingsOverrides } from '../../src/config/load-settings.ts';
@@ -10,7 +9,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { Role } from '../../src/schema/enums.ts';
 import type { AuditRecord } from '../../src/engine/ports.ts';
 import { mcpServersOver, type McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
-import { newSessionKey } from '../../src/hub/http/mcp/session-id.ts';
+import { newSessionKey } from '../../src/hub/http/mcp/kept-sessions.ts';
 import { serveHttp, type HttpOptions, type HttpServer } from '../../src/hub/http/serve-http.ts';
 import { SignInCodes } from '../../src/hub/auth/sign-in.ts';
 import { Tokens } from '../../src/hub/auth/tokens.ts';

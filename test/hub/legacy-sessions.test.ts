@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Role } from '../../src/schema/enums.ts';
 import type { AccessTokens } from '../../src/hub/auth/authenticate.ts';
 import type { McpServers } from '../../src/hub/http/mcp/mcp-servers.ts';
-import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/session-id.ts';
+import { keptParams, newSessionKey, SessionIds } from '../../src/hub/http/mcp/kept-sessions.ts';
 import { ModernClient } from '../../src/mcp/forms/call-forms.ts';
 import { openHttpHub, type HttpHub } from './http-hub.ts';
 

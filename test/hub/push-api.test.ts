@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { ApiError, PushAnswer, PushSubscriptionAnswer } from '../../src/schema/api.ts';
+import type { ApiError } from '../../src/schema/api.ts';
+import type { PushAnswer, PushSubscriptionAnswer } from '../../src/schema/api-admin.ts';
 import { openPushService, type PushService, type TestBrowser } from '../harness/push-service.ts';
 import { openAccessWorld, type AccessWorld, type Headers } from './access-world.ts';
 

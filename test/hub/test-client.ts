@@ -1,7 +1,7 @@
 /** The engine's client, as tests use it: one short method per command. */
 
 import { EngineClient } from '../../src/engine/client.ts';
-import type { Outcomes } from '../../src/engine/session/elsewhere.ts';
+import type { Outcomes } from '../../src/engine/elsewhere/elsewhere.ts';
 import type { Principal } from '../../src/engine/rules/access.ts';
 import type { SessionReading } from '../../src/engine/conversation/reading.ts';
 import type { Answer, CommandOf } from '../../src/schema/commands.ts';

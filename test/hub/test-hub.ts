@@ -5,7 +5,7 @@ import type { Decision } from '../../src/driver/permission-ask.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { AuditRecord, EngineServices, FleetLease } from '../../src/engine/ports.ts';
-import { joinFleet } from '../../src/fleet/fleet.ts';
+import { joinFleet } from '../../src/fleet/other-hubs.ts';
 import { Journal } from '../../src/hub/journal.ts';
 import type { HubRef } from '../../src/schema/store.ts';
 import type { Store } from '../../src/store/contract.ts';

@@ -4,8 +4,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findMarked, startTimeOf } from '../../src/platform/processes.ts';
-import { recordOwner, recordPath, removeOwner, thisPlace, type OwnerRecord } from '../../src/platform/owner-records.ts';
-import { sweep } from '../../src/platform/sweep.ts';
+import {
+  recordOwner,
+  recordPath,
+  removeOwner,
+  thisPlace,
+  type OwnerRecord,
+  sweep,
+} from '../../src/platform/owner-records.ts';
 import { fakeSystem, newOwner, startInnocent, startTree, tempDir, TREE_SIZE } from './support.ts';
 
 const stop = { graceMs: 0, forceAfterMs: 300 };

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { fileIncludes, linesFromEnd } from '../../src/transcripts/search-from-end.ts';
+import { fileIncludes, linesFromEnd } from '../../src/transcripts/disk-sessions.ts';
 import { temporaryConfigDirectory } from './config-directory.ts';
 
 const WINDOW_BYTES = 256 * 1024;

@@ -8,7 +8,7 @@ import type { WorktreeRecord } from '../../src/schema/worktree-record.ts';
 import { applyWork } from '../../src/workspace/worktree/apply.ts';
 import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
 import { discardWork } from '../../src/workspace/worktree/discard.ts';
-import { goingFrom } from '../../src/workspace/worktree/update-checkout.ts';
+import { goingFrom } from '../../src/workspace/worktree/check-out-files.ts';
 import { Workspaces } from '../../src/workspace/workspace.ts';
 import { loadRecord } from '../../src/workspace/worktree/worktree-records.ts';
 import { isDone, worktreeState } from '../../src/workspace/worktree/worktree-state.ts';

@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { ApplyMode } from '../../src/schema/enums.ts';
 import { worktreeLock } from '../../src/transcripts/session-lock.ts';
 import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
-import { exclusively } from '../../src/workspace/worktree/exclusive.ts';
+import { exclusively } from '../../src/workspace/worktree/worktree-records.ts';
 import { Workspaces, type Workspace } from '../../src/workspace/workspace.ts';
 import { bundle } from '../harness/bundle.ts';
 import { eventually } from '../harness/eventually.ts';

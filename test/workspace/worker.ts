@@ -6,9 +6,8 @@ import { worktreeLock } from '../../src/transcripts/session-lock.ts';
 import { applyWork } from '../../src/workspace/worktree/apply.ts';
 import { createWorktree } from '../../src/workspace/worktree/create-worktree.ts';
 import { discardWork } from '../../src/workspace/worktree/discard.ts';
-import { exclusively } from '../../src/workspace/worktree/exclusive.ts';
+import { exclusively, withRecord, type WorktreeHost } from '../../src/workspace/worktree/worktree-records.ts';
 import { findGit } from '../../src/workspace/git/git-process.ts';
-import { withRecord, type WorktreeHost } from '../../src/workspace/worktree/worktree-records.ts';
 
 export interface Order {
   readonly worktreesDir: string;

@@ -8,18 +8,12 @@ import type {
   ApplyAnswer,
   ApplyBody,
   CostsAnswer,
-  DiffAnswer,
   DirectoriesAnswer,
   DiscardAnswer,
   DiscardBody,
-  EventsPage,
   ForkBody,
-  ImagesAnswer,
   MessageBody,
   ModelsAnswer,
-  PushAnswer,
-  PushSubscriptionAnswer,
-  PushSubscriptionBody,
   RequestOutcomeView,
   RequestsPage,
   RewindAnswer,
@@ -31,17 +25,24 @@ import type {
   StopAnswer,
   TurnAnswer,
 } from '../../../src/schema/api.ts';
-import type { Stale } from '../../../src/schema/results.ts';
-import type { AuditPage, CreatedToken, TokenBody, TokensAnswer } from '../../../src/schema/api-admin.ts';
 import type {
+  PushAnswer,
+  PushSubscriptionAnswer,
+  PushSubscriptionBody,
+  AuditPage,
+  CreatedToken,
+  TokenBody,
+  TokensAnswer,
   PacksAnswer,
   ReplayAnswer,
   ReplayBody,
   RuleAnswer,
   RuleBody,
   RulePatchBody,
-  RulesAnswer,
-} from '../../../src/schema/api-rules.ts';
+  RulesAnswer
+} from '../../../src/schema/api-admin.ts';
+import type { DiffAnswer, EventsPage, ImagesAnswer } from '../../../src/schema/api-events.ts';
+import type { Stale } from '../../../src/schema/results.ts';
 import { signedOut, signIn } from './sign-in.ts';
 
 /** Relative to the page: a proxy may serve the hub below a path. */

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { StreamMessages } from '../../../src/schema/api.ts';
+import type { StreamMessages } from '../../../src/schema/api-events.ts';
 import { apiUrl, credentials } from './client.ts';
 import { EventParser, type ServerSentEvent } from './server-sent-events.ts';
 import { signedOut } from './sign-in.ts';

@@ -1,5 +1,5 @@
 import { batch, effect, signal, untracked } from '@preact/signals';
-import type { ApiEvent } from '../../../src/schema/api.ts';
+import type { ApiEvent } from '../../../src/schema/api-events.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { LiveStream, type StreamMessage } from '../api/live-stream.ts';
 import { me, signIn } from '../api/sign-in.ts';

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
-import type { PushAnswer, PushSubscriptionView } from '../../../src/schema/api.ts';
+import type { PushAnswer, PushSubscriptionView } from '../../../src/schema/api-admin.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { signIn } from '../api/sign-in.ts';
 import { inbox } from './inbox.ts';

@@ -1,5 +1,6 @@
 import { batch, signal, type Signal } from '@preact/signals';
-import type { ApiEvent, ApiSession, ApiSessionDetail, StreamMessages } from '../../../src/schema/api.ts';
+import type { ApiSession, ApiSessionDetail } from '../../../src/schema/api.ts';
+import type { ApiEvent, StreamMessages } from '../../../src/schema/api-events.ts';
 import { api, CallFailure, wordsOf } from '../api/client.ts';
 import { Timeline, type ToolCall } from '../timeline/timeline.ts';
 import { takeRequests } from './inbox.ts';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { ApiRule, PacksAnswer, RuleBody } from '../../../src/schema/api-rules.ts';
+import type { ApiRule, PacksAnswer, RuleBody } from '../../../src/schema/api-admin.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { Empty } from '../parts/empty.tsx';

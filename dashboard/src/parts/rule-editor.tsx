@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ReplayAnswer, RuleBody } from '../../../src/schema/api-rules.ts';
+import type { ReplayAnswer, RuleBody } from '../../../src/schema/api-admin.ts';
 import { RULE_DECISIONS } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { plural } from '../text/words.ts';

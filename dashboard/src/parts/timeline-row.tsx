@@ -1,7 +1,8 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiSessionDetail, ImagesAnswer } from '../../../src/schema/api.ts';
+import type { ApiSessionDetail } from '../../../src/schema/api.ts';
+import type { ImagesAnswer } from '../../../src/schema/api-events.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';

@@ -1,7 +1,8 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApplyMode } from '../../../src/schema/enums.ts';
-import type { ApiSessionDetail, ApplyBody, DiffAnswer } from '../../../src/schema/api.ts';
+import type { ApiSessionDetail, ApplyBody } from '../../../src/schema/api.ts';
+import type { DiffAnswer } from '../../../src/schema/api-events.ts';
 import { api, CallFailure, newKey, wordsOf } from '../api/client.ts';
 import { draft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';

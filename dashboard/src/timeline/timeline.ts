@@ -1,5 +1,5 @@
 import type { MessageRole, Verdict } from '../../../src/schema/enums.ts';
-import type { ApiEvent } from '../../../src/schema/api.ts';
+import type { ApiEvent } from '../../../src/schema/api-events.ts';
 import type { AgentResult, EventBody, MessageBlock, ToolResultBlock } from '../../../src/schema/events.ts';
 import type { Fields } from './event-data.ts';
 import { noteOf } from './notes.ts';

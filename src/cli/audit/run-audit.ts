@@ -4,7 +4,7 @@ import { quote, SettingsError } from '../../config/bad-input.ts';
 import { runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { messageOf, ownFileProblem } from '../../errors/errors.ts';
 import { AuditTargets } from '../../hub/api/audit-targets.ts';
-import { defined } from '../../mcp/tools/fields.ts';
+import { defined } from '../../schema/json.ts';
 import { AUDIT_KINDS, VERDICTS } from '../../schema/enums.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore, sqliteFile } from '../../store/open-store.ts';

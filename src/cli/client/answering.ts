@@ -1,7 +1,7 @@
 import { ApiFailure } from './hub-api.ts';
 import { outcomeLine, questionsOf, requestLines, type Question } from './show-request.ts';
 import type { AnswerAnswer, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
-import type { ReplayAnswer, RuleAnswer } from '../../schema/api-rules.ts';
+import type { ReplayAnswer, RuleAnswer } from '../../schema/api-admin.ts';
 import { printable } from '../../text/invisible.ts';
 import type { ClientContext } from './client.ts';
 

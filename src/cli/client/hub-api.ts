@@ -9,7 +9,8 @@ import { refusedBelowSession, runsBelowSession, type Settings } from '../../conf
 import { isLoopback } from '../../config/setting-kinds.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
-import type { ApiError, StreamMessages } from '../../schema/api.ts';
+import type { ApiError } from '../../schema/api.ts';
+import type { StreamMessages } from '../../schema/api-events.ts';
 import { attachToHub, HubRefused, HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import { attachRequest, type HubClientContext } from '../serve/find-hub.ts';
 

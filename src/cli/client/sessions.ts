@@ -3,14 +3,8 @@ import { oneLine } from '../../engine/conversation/tool-summary.ts';
 import { quote } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { barred, visibleLine, visibleText } from '../../mcp/forms/form.ts';
-import type {
-  ApiEvent,
-  ApiSession,
-  ApiSessionDetail,
-  EventsPage,
-  SessionsPage,
-  StreamMessages,
-} from '../../schema/api.ts';
+import type { ApiSession, ApiSessionDetail, SessionsPage } from '../../schema/api.ts';
+import type { ApiEvent, EventsPage, StreamMessages } from '../../schema/api-events.ts';
 import { STATES_AT_REST } from '../../schema/enums.ts';
 import { counted } from '../../text/columns.ts';
 import { type Paint, Screen } from '../terminal/terminal.ts';

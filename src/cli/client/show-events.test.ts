@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiEvent } from '../../schema/api.ts';
+import type { ApiEvent } from '../../schema/api-events.ts';
 import type { EventBody } from '../../schema/events.ts';
 import { createPaint } from '../terminal/terminal.ts';
 import { eventLines, UnfinishedText } from './show-events.ts';

@@ -1,6 +1,6 @@
 import { oneLine, summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import { visibleLine, visibleText } from '../../mcp/forms/form.ts';
-import type { ApiEvent, StreamMessages } from '../../schema/api.ts';
+import type { ApiEvent, StreamMessages } from '../../schema/api-events.ts';
 import type { AgentResult, EventBody, MessageBlock } from '../../schema/events.ts';
 import { counted } from '../../text/columns.ts';
 import type { Paint } from '../terminal/terminal.ts';

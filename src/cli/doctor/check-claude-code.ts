@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isBareName } from '../../config/setting-kinds.ts';
-import { loginRemedy } from '../../driver/agent-result.ts';
+import { loginRemedy } from '../../driver/translate.ts';
 import { type BundledClaudeCode, isOlder, VERBATIM_PROMPTS_SINCE } from '../../driver/claude-code-program.ts';
 import { ok, problem, skipped, type Finding } from './check-setup.ts';
 

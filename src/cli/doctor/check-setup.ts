@@ -9,7 +9,7 @@ import { loadSettings, misspeltVariables, type Settings, type SettingsSource } f
 import { findGitBash, missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
-import { withKnownDenyOptions } from '../../engine/rules/known-deny-options.ts';
+import { withKnownDenyOptions } from '../../driver/options-table.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { findGit } from '../../workspace/git/git-process.ts';
 

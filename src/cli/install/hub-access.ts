@@ -1,7 +1,11 @@
+import { openAudit } from '../../audit/audit-log.ts';
 import { readHubRecord } from '../../config/hub-record.ts';
+import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { expiryFrom, Tokens, type ShownToken } from '../../hub/auth/tokens.ts';
 import type { Store } from '../../store/contract.ts';
+import { openStore } from '../../store/open-store.ts';
+import { storeInUse } from '../hub/running-hub.ts';
 
 /** A reason not to change anything, worded for the user. */
 export class Refusal extends Error {}
@@ -108,5 +112,26 @@ async function ask(url: URL, headers: Record<string, string> = {}): Promise<Resp
   } catch (error) {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     throw new Refusal(`The hub at ${url.origin} cannot be reached: ${messageOf(cause)}`);
+  }
+}
+
+/** To the hub of this machine's user, with its store. */
+export async function withHubAccess<T>(settings: Settings, work: (hub: HubAccess) => Promise<T>): Promise<T> {
+  const warn = (line: string): void => void process.stderr.write(`claude-code-mcp warn: ${line}\n`);
+  const audit = openAudit({ path: settings.auditLog, warn });
+  try {
+    return await work(
+      new HubAccess({
+        stateDir: settings.stateDir,
+        openStore: async () => openStore({ url: await storeInUse(settings), stateDir: settings.stateDir, warn }),
+        refusal: runsBelowSession(settings)
+          ? refusedBelowSession('claude-code-mcp install --http (or uninstall of it)')
+          : undefined,
+        record: (what, details) => audit.record({ kind: 'server', who: 'human', what, outcome: 'ok', details }),
+        now: Date.now,
+      }),
+    );
+  } finally {
+    await audit.close();
   }
 }

@@ -2,7 +2,7 @@ import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/even
 import { COMMAND_TOOLS, type DeniedBy, type ToolStatus } from '../../schema/enums.ts';
 import type { DecidingRule, Problem } from '../../schema/results.ts';
 import { CallLog, isProblem, messageTail, problemsOf } from './call-log.ts';
-import { PackableMap } from './log-entry.ts';
+import { PackableMap } from './event-log.ts';
 import { denierOf, kindOf, type OpenRequest, type Outcome } from '../requests/requests.ts';
 import { cutAt, describeTool, oneLine, summarizeTool } from './tool-summary.ts';
 import { outputTail } from '../../workspace/report/output-tail.ts';

@@ -3,7 +3,7 @@ import type { FileEdit } from '../../schema/events.ts';
 import type { Problem, Work } from '../../schema/results.ts';
 import type { FullWork, ToolCall, WorkReport } from '../../workspace/report/work-report.ts';
 import type { ToolUse } from './activity.ts';
-import { PackableMap, sizeOf } from './log-entry.ts';
+import { PackableMap, sizeOf } from './event-log.ts';
 import { tailOf } from './tool-summary.ts';
 
 const MAX_PROBLEMS = 5;

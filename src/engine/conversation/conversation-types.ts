@@ -8,7 +8,7 @@ import type { SessionRules } from '../rules/standing/session-rules.ts';
 import type { ToolUse } from './activity.ts';
 import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
 import type { Message } from './outbox.ts';
-import type { Stood } from './standing.ts';
+import type { Stood } from './state.ts';
 
 /** Times of day. */
 interface RestoredTimes {

@@ -10,7 +10,7 @@ import {
   type Said,
 } from '../../../test/harness/agent-messages.ts';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
-import type { AgentSignal } from '../../driver/agent-signal.ts';
+import type { AgentSignal } from '../../driver/translate.ts';
 import type { ConversationEvent } from './conversation-types.ts';
 import { Conversation } from './conversation.ts';
 

@@ -1,8 +1,7 @@
 import type { AgentExit } from '../../driver/agent-process.ts';
-import type { AgentSignal, Translation } from '../../driver/agent-signal.ts';
+import type { AgentSignal, Translation } from '../../driver/translate.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
-import type { RestsAs } from '../../schema/enums.ts';
 import type { EventBody, Original } from '../../schema/events.ts';
 import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import type { Activity, Refusal } from './activity.ts';
@@ -13,9 +12,9 @@ import {
   type RestoredConversation,
   SessionTimes,
 } from './conversation-types.ts';
-import { callTarget, checkedOut } from '../requests/call-target.ts';
+import { subjectOf } from '../requests/call-target.ts';
+import { OwnActionState, type Since } from '../requests/own-actions.ts';
 import { DecidedAway } from '../requests/decided-away.ts';
-import { findEditPlace } from '../requests/edit-place.ts';
 import type { Used } from '../requests/grants.ts';
 import type { EventLog } from './event-log.ts';
 import type { FileTrail } from '../session/file-trail.ts';
@@ -24,20 +23,19 @@ import {
   answersOf,
   ownAsk,
   recordOf,
+  RequestBook,
   settledEvent,
   type OpenRequest,
   type Outcome,
-  type OwnRequest,
   type Proposal,
   type Source,
 } from '../requests/requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
-import { SessionRequests } from '../requests/session-requests.ts';
+import { RequestRules } from '../requests/request-rules.ts';
 import type { SessionSetup } from './session-setup.ts';
 import type { Cancellation } from '../session/session-types.ts';
 import { ranInstead } from '../requests/shown-request.ts';
-import { Standing, type Move } from './standing.ts';
-import { isAtRest, type State, type StateEvent } from './state.ts';
+import { Standing, type Move, isAtRest, type State, type StateEvent } from './state.ts';
 import { oneLine } from './tool-summary.ts';
 import type { Totals } from './totals.ts';
 import {
@@ -48,12 +46,13 @@ import {
   ranToCompletion,
   stopped,
   type TurnEnding,
-} from './turn-endings.ts';
-import { hubStopped, lostProcess, startFailed, type TurnResult } from './turn-result.ts';
+  hubStopped,
+  lostProcess,
+  startFailed,
+  type TurnResult,
+} from './turn-result.ts';
 
 const TOPIC_CHARS = 200;
-
-const BACK_TO_REST: Partial<Record<State, RestsAs>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
 
 /** One conversation with Claude Code: its state, what was said, done and asked. It knows nothing about processes. */
 export class Conversation {
@@ -64,7 +63,8 @@ export class Conversation {
   readonly setup: SessionSetup;
   readonly times: SessionTimes;
   readonly outbox: Outbox;
-  readonly requests: SessionRequests;
+  readonly requests: RequestBook;
+  readonly requestRules: RequestRules;
   readonly decidedAway: DecidedAway;
   readonly files: FileTrail | undefined;
   /** For requests from now on; 0: they never expire. */
@@ -75,8 +75,7 @@ export class Conversation {
   readonly #keepsRequests: boolean;
   #lastMessageAt = 1;
   #topic = '';
-  #underWay: ActionUnderWay | undefined;
-  #lastAction: LastAction | undefined;
+  readonly #own: OwnActionState;
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
     this.id = seed.id;
@@ -85,6 +84,7 @@ export class Conversation {
     this.#keepsRequests = seed.keepsRequests;
     this.#standing = new Standing(seed.restored);
     this.decidedAway = new DecidedAway(seed.id, services, seed.restored);
+    this.#own = new OwnActionState(seed.restored);
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
     this.#reports = reports;
@@ -94,16 +94,16 @@ export class Conversation {
     this.setup = reports.setup;
     this.files = reports.files;
     this.times = new SessionTimes(services.clock);
-    this.requests = new SessionRequests(services.clock, () => this.setup.options, {
+    this.requests = new RequestBook(services.clock, {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });
+    this.requestRules = new RequestRules(this.requests, () => this.setup.options);
     if (seed.restored) this.#restore(seed.restored);
   }
 
   #restore(restored: RestoredConversation): void {
     const { reports, topic, requests, undelivered } = restored;
-    this.#restoreAction(restored);
     this.#reports.restore(reports, this.atRest);
     // The last call of the model may not have been stored in time.
     if (!this.atRest && this.state !== 'starting') this.totals.spends();
@@ -117,16 +117,9 @@ export class Conversation {
     if (!this.atRest) for (const message of undelivered) this.outbox.add(message);
   }
 
-  #restoreAction({ actionUnderWay, lastAction, requests }: RestoredConversation): void {
-    // The answer did not reach the store, so nobody was told: the request is still open.
-    const isOpen = requests.some(({ id }) => id === actionUnderWay?.requestId);
-    this.#underWay = isOpen ? undefined : actionUnderWay;
-    this.#lastAction = lastAction;
-  }
-
   /** Call once, when there are listeners: whatever was running when the hub stopped no longer is. */
   hubStopped(): void {
-    if (this.#underWay) return this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'restart' });
+    if (this.#tellAllowed('restart')) return;
     if (this.atRest || this.requests.size > 0) return;
     if (this.decidedAway.lines.length > 0) return this.#services.tell({ kind: 'decided' });
     this.fail(hubStopped(this.outbox.takeUndelivered()));
@@ -137,7 +130,14 @@ export class Conversation {
     this.decidedAway.clear();
     this.requests.expectAll();
     this.#reports.processContinues(backgroundTasks);
-    if (this.#underWay) this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'restart' });
+    this.#tellAllowed('restart');
+  }
+
+  /** Returns whether there is an action that a person has allowed. */
+  #tellAllowed(since: Since): boolean {
+    const { underWay } = this.#own;
+    if (underWay) this.#services.tell({ kind: 'allowed', underWay, since });
+    return underWay !== undefined;
   }
 
   /** Everything still alive is waiting for answers. */
@@ -224,8 +224,8 @@ export class Conversation {
   /** Stops the turn. Returns whether there was one. */
   interrupt(): boolean {
     // Half of an action is worse than all of it.
-    if (this.#underWay) return false;
-    if (this.#waitsDetached) return this.#stopDetached();
+    if (this.#own.underWay) return false;
+    if (this.requests.all.some(({ id }) => this.requests.isDetached(id))) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
     this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'interrupt' });
     return true;
@@ -240,10 +240,6 @@ export class Conversation {
     if (!this.requests.settle(requestId, decision, source, by && { by: by.id, byName: by.name }))
       throw requestNotFound(requestId);
     if (stops && detached) this.#stopDetached();
-  }
-
-  get #waitsDetached(): boolean {
-    return this.requests.all.some(({ id }) => this.requests.isDetached(id));
   }
 
   #stopDetached(): boolean {
@@ -275,18 +271,18 @@ export class Conversation {
     const saidPlan = speech.plan(ask);
     const said = speech.aboutCall(ask);
     const agent = this.activity.findToolUse(speech.startOf(ask.toolUseId) ?? '')?.summary;
-    // Only an edit has anything to wait for.
-    const edit = ask.toolName === 'Edit' ? await findEditPlace(ask.input, this.setup.options) : undefined;
-    const { cwd = '' } = this.setup.options;
-    const target = this.#keepsRequests ? await callTarget(ask.toolName, ask.input, cwd) : undefined;
-    const branch = this.#keepsRequests ? await checkedOut(cwd) : undefined;
+    const examining = subjectOf(ask, this.setup.options, this.#keepsRequests);
+    const subject = examining && (await examining);
     const { rules } = this.#services;
     const verdict = rules && (await rules.verdict(ask));
-    const granted = verdict?.decision === 'deny' ? undefined : this.decidedAway.use(ask, cwd, target);
+    const granted =
+      verdict?.decision === 'deny'
+        ? undefined
+        : this.decidedAway.use(ask, this.setup.options.cwd ?? '', subject?.target);
     if (granted) return this.#repeated(ask, granted);
     if (this.atRest) return { behavior: 'deny', message: 'The turn has ended.', interrupt: true };
     const scope = this.#keepsRequests ? this.#services.rules?.scope : undefined;
-    return this.#ask(ask, { saidPlan, said, agent, edit, target, branch, scope, verdict });
+    return this.#ask(ask, { saidPlan, said, agent, ...subject, scope, verdict });
   }
 
   /** A call that was allowed while there was no process runs now, with the changes that were made to it then. */
@@ -301,16 +297,16 @@ export class Conversation {
 
   /** The action that a person allowed and that is being carried out. */
   get actionUnderWay(): ActionUnderWay | undefined {
-    return this.#underWay;
+    return this.#own.underWay;
   }
 
   get lastAction(): LastAction | undefined {
-    return this.#lastAction;
+    return this.#own.last;
   }
 
   /** Waits for a person's decision on an action of the server's own, or for that action. */
   get awaitsAction(): boolean {
-    return this.#underWay !== undefined || this.requests.all.some(({ own }) => own !== undefined);
+    return this.#own.underWay !== undefined || this.requests.all.some(({ own }) => own !== undefined);
   }
 
   /**
@@ -318,11 +314,11 @@ export class Conversation {
    * allowed but can no longer be carried out as it was shown. Returns its id.
    */
   askPerson(proposal: Proposal): string {
-    const backTo = this.#underWay?.backTo ?? BACK_TO_REST[this.state];
+    const backTo = this.#own.backFrom(this.state);
     if (this.state === 'cancelled')
       throw new DomainError('CANCELLED', `Session ${this.id} was cancelled, so nobody can be asked about it any more.`);
     if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
-    this.#underWay = undefined;
+    this.#own.askedAgain();
     this.times.callBegins();
     const ask = ownAsk(proposal);
     const { opening, action } = proposal;
@@ -332,16 +328,14 @@ export class Conversation {
 
   /** The action that was allowed has ended, one way or another: the conversation is at rest again. */
   actionEnded(last: LastAction): void {
-    const { backTo } = this.#underWay ?? {};
-    this.#underWay = undefined;
-    this.#lastAction = last;
+    const backTo = this.#own.ended(last);
     if (backTo && !this.atRest && this.requests.size === 0) this.#apply(backTo);
     this.times.active();
     this.#changed();
   }
 
-  #ask(ask: PermissionAsk, context: Parameters<SessionRequests['ask']>[2]): Promise<Decision> {
-    const { decision, request } = this.requests.ask(ask, this.permissionTimeoutMs, context);
+  #ask(ask: PermissionAsk, context: Parameters<RequestRules['ask']>[2]): Promise<Decision> {
+    const { decision, request } = this.requestRules.ask(ask, this.permissionTimeoutMs, context);
     if (request) this.#services.tell({ kind: 'asked', request });
     return decision;
   }
@@ -373,7 +367,7 @@ export class Conversation {
   }
 
   #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {
-    const own = this.requests.refusedBy(toolName, input);
+    const own = this.requestRules.refusedBy(toolName, input);
     if (own !== undefined) return { by: 'disallowedTools', wholeTool: own === toolName };
     return this.#services.rules?.refusalOf(toolName, input);
   }
@@ -415,28 +409,12 @@ export class Conversation {
     if (!request.own) this.activity.requestSettled(request, outcome, { ran, answers: answersOf(request, decision) });
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
-    const next = request.own ? this.#settledOwn(request.id, request.own, outcome) : 'answered';
+    const next = request.own ? this.#own.settled(request.id, request.own, outcome) : 'answered';
     if (this.requests.size === 0 && !this.atRest) this.#apply(next);
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
-    if (request.own && this.#underWay)
-      this.#services.tell({ kind: 'allowed', underWay: this.#underWay, since: 'answer' });
-    else if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
-  }
-
-  /** What was allowed counts as work until it is done. */
-  #settledOwn(
-    requestId: string,
-    { action, backTo }: OwnRequest,
-    { decision, byName: by }: Outcome,
-  ): RestsAs | 'answered' {
-    if (decision.behavior === 'allow') {
-      this.#underWay = { requestId, action, backTo, ...(by !== undefined && { by }) };
-      return 'answered';
-    }
-    const message = `Nothing was changed. ${decision.message}`;
-    this.#lastAction = { action: action.action, requestId, outcome: 'denied', message };
-    return backTo;
+    if (request.own && this.#tellAllowed('answer')) return;
+    if (outcome.detached && this.state === 'running') this.#services.tell({ kind: 'decided' });
   }
 
   // ── how a turn begins and ends ─────────────────────────────────────────────────────────────────────────────────
@@ -460,8 +438,7 @@ export class Conversation {
   /** No process came up. Undelivered messages are listed only if no caller is waiting for the start itself. */
   startFailed(error: unknown, reported: boolean): void {
     const undelivered = this.outbox.takeUndelivered();
-    const result = startFailed(messageOf(error), reported ? [] : undelivered);
-    this.fail(result);
+    this.fail(startFailed(messageOf(error), reported ? [] : undelivered));
   }
 
   /** The process exited by itself. The next process, if any, gets what it never read. */
@@ -474,8 +451,7 @@ export class Conversation {
     }
     const { untouched } = this.outbox;
     if (canRedeliver && this.times.isSilent && untouched.length > 0) return untouched;
-    const result = lostProcess(exit, this.outbox.takeUndelivered());
-    this.fail(result, exit);
+    this.fail(lostProcess(exit, this.outbox.takeUndelivered()), exit);
     return [];
   }
 

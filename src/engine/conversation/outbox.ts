@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../driver/agent-signal.ts';
+import type { DeliveryState } from '../../driver/translate.ts';
 import type { SessionEvent } from '../../schema/events.ts';
 
 export interface Message {

@@ -2,7 +2,7 @@ import { childEnvironment, inheritedRules } from '../../config/child-environment
 import { findProgram, isBareName } from '../../config/setting-kinds.ts';
 import { DEPTH_VARIABLE, depthForChildren, type Settings } from '../../config/load-settings.ts';
 import { variableOf } from '../../config/settings-table.ts';
-import type { SpareTemplate } from '../../driver/spare-agent.ts';
+import type { SpareTemplate } from '../../driver/driver.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';

@@ -1,5 +1,5 @@
 import type { AgentExit, AgentListener, AgentProcess } from '../../driver/agent-process.ts';
-import type { Translation } from '../../driver/agent-signal.ts';
+import type { Translation } from '../../driver/translate.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { type Clock, deferred, type Deferred, settledWithin } from '../clock.ts';

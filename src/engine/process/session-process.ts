@@ -1,13 +1,14 @@
 import type { AgentListener, AgentProcess } from '../../driver/agent-process.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import { withBudgetLeft } from '../rules/budget.ts';
 import type { AdoptableRun } from '../ports.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
 import { ProcessHolder, type Launched, type ProcessListener } from './process-holder.ts';
 import { withPartialMessages } from '../conversation/session-setup.ts';
-import type { SessionOrigin, SessionServices, TranscriptLock } from '../session/session-types.ts';
+import type { SessionOrigin, SessionServices } from '../session/session-types.ts';
+import { roundUsd, type Sums } from '../conversation/totals.ts';
+import type { SessionLock } from '../../transcripts/session-lock.ts';
 
 /** `first`: with the history the session was created with. `redelivery`: of what a dead process had not read. */
 export type Occasion = 'first' | 'again' | 'redelivery';
@@ -35,7 +36,7 @@ export class SessionProcess {
   #isAdopted = false;
   #arrivedAt: number | undefined;
   /** Held while there is a process on a transcript that other servers could open. */
-  #lock: TranscriptLock | undefined;
+  #lock: SessionLock | undefined;
   /** The next lock is taken only when the last one is released: it would look like someone else's. */
   #unlocking: Promise<void> | undefined;
 
@@ -200,4 +201,26 @@ export class SessionProcess {
     const resumes = this.#hasAnswered || (await this.#services.salvageTranscript(this.#id));
     return resumes ? { kind: 'resume' } : this.origin;
   }
+}
+
+/**
+ * Claude Code starts counting a budget from zero with each process, although its sum continues. The budget is the
+ * session's, so each process gets what is left of it. What is left of a budget is unknown when the cost is.
+ */
+function withBudgetLeft(options: SessionOptions, spent: Sums, willSpend: boolean): SessionOptions {
+  const { maxBudgetUsd } = options;
+  if (maxBudgetUsd === undefined) return options;
+  const left = roundUsd(maxBudgetUsd - spent.costUsd);
+  if (left > 0 && !(spent.costUnknown && willSpend)) return { ...options, maxBudgetUsd: left };
+  if (!willSpend) return options;
+  const spentUsd = `$${String(roundUsd(spent.costUsd))}`;
+  if (left > 0)
+    throw new DomainError(
+      'PERMISSION_DENIED',
+      `The session has a budget of $${String(maxBudgetUsd)} (maxBudgetUsd), and it is unknown what is left of it: Claude Code was killed during a turn, and what that cost beyond ${spentUsd} was never reported (costUnknown). Start a new session and tell it where this one stopped; its work is still there.`,
+    );
+  throw new DomainError(
+    'PERMISSION_DENIED',
+    `The session has spent ${spentUsd} of its budget of $${String(maxBudgetUsd)} (maxBudgetUsd). Start a new session, or one with a larger budget if the operator allows it.`,
+  );
 }

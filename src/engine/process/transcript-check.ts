@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import type { EngineServices } from '../ports.ts';
 import type { Registry } from '../session/registry.ts';
 import { heldElsewhere } from '../session/session-errors.ts';
-import type { TranscriptLock } from '../session/session-types.ts';
 import type { Session } from '../session/session.ts';
+import type { SessionLock } from '../../transcripts/session-lock.ts';
 
 /**
  * Access to transcripts across processes and machines: two must not write one, and none may continue an outdated one.
@@ -29,7 +29,7 @@ export class TranscriptAccess {
   }
 
   /** Holders are checked again under the lock: a transcript that was free a moment ago may not be any more. */
-  async lock(sessionId: string): Promise<TranscriptLock> {
+  async lock(sessionId: string): Promise<SessionLock> {
     const lock = await this.#services.transcripts.lock(sessionId);
     if ('pid' in lock) throw heldElsewhere(sessionId, lock.pid, 'server');
     try {

@@ -1,8 +1,9 @@
 import { link, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { callTarget } from './call-target.ts';
+import path, { join } from 'node:path';
+import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test, afterAll } from 'vitest';
+import { callTarget, findEditPlace, placeIn } from './call-target.ts';
 
 let world: string;
 let cwd: string;
@@ -70,4 +71,30 @@ test.each<[string, () => Promise<void>, string[]]>([
   const after = await targets();
   const names = ['bash', 'edit', 'create'].filter((_name, index) => before[index] !== after[index]);
   expect(names).toEqual(affected);
+});
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'ccm-edit-')));
+const outside = realpathSync(mkdtempSync(join(tmpdir(), 'ccm-edit-')));
+afterAll(() => {
+  rmSync(root, { recursive: true });
+  rmSync(outside, { recursive: true });
+});
+
+test.each([
+  ['in the middle', 'c', { line: 3, before: ['a', 'b'], after: ['d', 'e'] }],
+  ['of several lines', 'b\nc\n', { line: 2, before: ['a'], after: ['d', 'e'] }],
+  ['at the start', 'a', { line: 1, before: [], after: ['b', 'c'] }],
+  ['that matches nothing', 'x', undefined],
+])('finds the place of an edit %s', (_where, old, place) => {
+  expect(placeIn('a\nb\nc\nd\ne', old)).toEqual(place);
+});
+
+test('only files within the session’s directories are read', async () => {
+  writeFileSync(join(root, 'in.txt'), 'one\ntwo\n');
+  writeFileSync(join(outside, 'out.txt'), 'one\ntwo');
+  symlinkSync(join(outside, 'out.txt'), join(root, 'link.txt'));
+  const find = (file: string) => findEditPlace({ file_path: file, old_string: 'two' }, { cwd: root });
+  expect(await find(join(root, 'in.txt'))).toEqual({ line: 2, before: ['one'], after: [] });
+  for (const file of [join(outside, 'out.txt'), join(root, 'link.txt'), join(root, 'none.txt'), root])
+    expect(await find(file), file).toBeUndefined();
 });

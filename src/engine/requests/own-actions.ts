@@ -1,7 +1,10 @@
 import { DomainError, formatError, messageOf } from '../../errors/errors.ts';
+import type { RestsAs } from '../../schema/enums.ts';
 import type { ActionUnderWay, LastAction, OwnAction } from '../../schema/own-action.ts';
 import { settledWithin, type Clock } from '../clock.ts';
-import type { Proposal } from './requests.ts';
+import type { RestoredConversation } from '../conversation/conversation-types.ts';
+import type { State } from '../conversation/state.ts';
+import type { Outcome, OwnRequest, Proposal } from './requests.ts';
 import type { Session } from '../session/session.ts';
 
 /** How soon an action is tried again that must not begin before its approval is stored. */
@@ -106,5 +109,59 @@ export class OwnActions {
       }
     }
     return false;
+  }
+}
+
+const BACK_TO_REST: Partial<Record<State, RestsAs>> = { idle: 'rest', interrupted: 'stop', error: 'fail' };
+
+/** The server's own action in one conversation: the one that was allowed and is not done yet, and how the last one went. */
+export class OwnActionState {
+  #underWay: ActionUnderWay | undefined;
+  #last: LastAction | undefined;
+
+  constructor(restored: Pick<RestoredConversation, 'actionUnderWay' | 'lastAction' | 'requests'> | undefined) {
+    const { actionUnderWay, lastAction, requests = [] } = restored ?? {};
+    // The answer did not reach the store, so nobody was told: the request is still open.
+    const isOpen = requests.some(({ id }) => id === actionUnderWay?.requestId);
+    this.#underWay = isOpen ? undefined : actionUnderWay;
+    this.#last = lastAction;
+  }
+
+  /** The action that a person allowed and that is being carried out. */
+  get underWay(): ActionUnderWay | undefined {
+    return this.#underWay;
+  }
+
+  get last(): LastAction | undefined {
+    return this.#last;
+  }
+
+  /** How the conversation comes back to rest afterwards; undefined in a state in which nobody can be asked. */
+  backFrom(state: State): RestsAs | undefined {
+    return this.#underWay?.backTo ?? BACK_TO_REST[state];
+  }
+
+  /** It can no longer be carried out as it was shown. */
+  askedAgain(): void {
+    this.#underWay = undefined;
+  }
+
+  /** What was allowed counts as work until it is done. Returns what that means for the conversation. */
+  settled(requestId: string, { action, backTo }: OwnRequest, { decision, byName: by }: Outcome): RestsAs | 'answered' {
+    if (decision.behavior === 'allow') {
+      this.#underWay = { requestId, action, backTo, ...(by !== undefined && { by }) };
+      return 'answered';
+    }
+    const message = `Nothing was changed. ${decision.message}`;
+    this.#last = { action: action.action, requestId, outcome: 'denied', message };
+    return backTo;
+  }
+
+  /** One way or another. Returns how the conversation comes back to rest, if it was carried out. */
+  ended(last: LastAction): RestsAs | undefined {
+    const backTo = this.#underWay?.backTo;
+    this.#underWay = undefined;
+    this.#last = last;
+    return backTo;
   }
 }

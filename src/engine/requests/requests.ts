@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import type { DecisionSource, DeniedBy, RequestKind } from '../../schema/enums.ts';
 import type { EventBody, RequestRecord } from '../../schema/events.ts';
+import { defined } from '../../schema/json.ts';
 import type { DecidingRule } from '../../schema/results.ts';
 import { later, msBetween, type Clock } from '../clock.ts';
 
@@ -297,8 +298,4 @@ export function recordOf({
   ...request
 }: OpenRequest): RequestRecord {
   return { ...defined(request), ask: defined(ask) };
-}
-
-function defined<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import type { Settings } from '../../config/load-settings.ts';
+import { fields, type Fields } from '../../schema/json.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
-import { fields, sandboxFor, strings, thisSandboxHost, type OwnWorktree, type SandboxHost } from './imposed-sandbox.ts';
+import { sandboxFor, strings, thisSandboxHost, type OwnWorktree, type SandboxHost } from './imposed-sandbox.ts';
 
 /*
  * What the operator's rules impose on every process of Claude Code, whatever its caller asked for: the first of a session,
@@ -9,7 +10,6 @@ import { fields, sandboxFor, strings, thisSandboxHost, type OwnWorktree, type Sa
  * it aside. Pure: rules and admitted options go in, what is launched comes out. Checks that refuse belong to the policy.
  */
 
-type Fields = Readonly<Record<string, unknown>>;
 type Limits = Pick<Settings, 'approvals' | 'allowedDirs' | 'denyOptions'>;
 type Rules = Limits & Pick<Settings, 'sandbox' | 'sandboxNetwork' | 'stateDir'>;
 

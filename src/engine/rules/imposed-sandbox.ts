@@ -4,8 +4,7 @@ import path from 'node:path';
 import type { Settings } from '../../config/load-settings.ts';
 import { missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
 import { DomainError } from '../../errors/errors.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { fields, type Fields } from '../../schema/json.ts';
 
 /** What a command needs from the system to run at all; everything else at the top level is private. */
 const SYSTEM_DIRECTORIES: Readonly<Record<string, readonly string[]>> = {
@@ -152,10 +151,6 @@ function deniedDirectories({ platform, topLevel }: SandboxHost): string[] {
 /** Claude Code reaches the network through sockets in the temporary directory, which would be hidden with it. */
 function proxySockets({ temporaryDir }: SandboxHost): string[] {
   return ['http', 'socks'].map((kind) => path.posix.join(temporaryDir, `claude-${kind}-*.sock`));
-}
-
-export function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
 export function strings(value: unknown): string[] {

@@ -6,6 +6,7 @@ import { isBareName } from '../../config/setting-kinds.ts';
 import { classOf } from '../../driver/options-table.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
+import { fields, type Fields } from '../../schema/json.ts';
 import { SETTING_SOURCES } from '../../schema/enums.ts';
 import {
   PERMISSION_MODES,
@@ -355,8 +356,6 @@ interface OptionContents {
   readonly prompts: readonly unknown[];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 function contentsOf(options: SessionOptions, settings: Fields = {}): OptionContents {
   const { permissionMode, env = {}, mcpServers = {} } = options;
   const permissions = fields(settings['permissions']);
@@ -375,8 +374,4 @@ function contentsOf(options: SessionOptions, settings: Fields = {}): OptionConte
       .flatMap((server) => Object.keys(fields(fields(server)['env']))),
     prompts: agents.map(({ initialPrompt }) => initialPrompt).filter((prompt) => prompt !== undefined),
   };
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }

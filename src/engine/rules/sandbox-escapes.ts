@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { DomainError } from '../../errors/errors.ts';
+import { fields, type Fields } from '../../schema/json.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Directories } from './directories.ts';
 
@@ -92,8 +93,6 @@ function unusable(file: string, why: string): DomainError {
  * wider. Refused, not ignored: a caller that relies on it should learn why its session differs.
  */
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Settings that run nothing; any other key may be a hook, a helper, a server or a plugin, even in a later version. */
 const SETTINGS_THAT_RUN_NOTHING: ReadonlySet<string> = new Set([
   ...['$schema', 'permissions', 'env', 'sandbox', 'model', 'availableModels', 'effortLevel', 'alwaysThinkingEnabled'],
@@ -156,8 +155,4 @@ function escape(what: string, why: string): DomainError {
 
 function hasOnly(value: unknown, keys: readonly string[]): boolean {
   return Object.keys(fields(value)).every((key) => keys.includes(key));
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }

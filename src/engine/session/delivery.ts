@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Message } from '../conversation/outbox.ts';
-import { handoverText } from '../requests/handover.ts';
+import { handoverText } from '../requests/decided-away.ts';
 import type { Session } from './session.ts';
 
 /** Resolves when a live process has it, or a new one has reported its start. */

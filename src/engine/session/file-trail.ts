@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import type { FileBefore } from '../../driver/agent-signal.ts';
+import type { FileBefore } from '../../driver/translate.ts';
 
 /** Larger files are compared by size and time only. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;

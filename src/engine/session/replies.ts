@@ -4,7 +4,7 @@ import type { CommandOf } from '../../schema/commands.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import { bringMissing } from '../process/missing-values.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
-import { checkMayResume } from '../rules/resume-token.ts';
+import { checkMayResume } from '../rules/access.ts';
 import type { Rules } from '../rules/rules.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';

@@ -1,5 +1,6 @@
 import type { Directories } from '../rules/directories.ts';
-import type { DiskQuery, DiskSession, TranscriptReader } from '../ports.ts';
+import type { DiskSession } from '../../transcripts/disk-sessions.ts';
+import type { DiskQuery, TranscriptReader } from '../ports.ts';
 import type { Session } from './session.ts';
 import type { State } from '../conversation/state.ts';
 

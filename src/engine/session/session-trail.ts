@@ -1,4 +1,4 @@
-import { digestLine } from '../../audit/audit-entry.ts';
+import { digestLine } from '../../audit/audit-log.ts';
 import type { ToolStatus } from '../../schema/enums.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import type { Work } from '../../schema/results.ts';

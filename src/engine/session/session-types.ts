@@ -4,6 +4,7 @@ import type { ActionUnderWay } from '../../schema/own-action.ts';
 import type { PermissionMode, SessionOptions } from '../../schema/session-options.ts';
 import type { Work } from '../../schema/results.ts';
 import type { ToolUse } from '../conversation/activity.ts';
+import type { SessionLock } from '../../transcripts/session-lock.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import type { Clock, Instant } from '../clock.ts';
 import type { RestoredConversation } from '../conversation/conversation-types.ts';
@@ -51,7 +52,7 @@ export interface SessionServices {
    */
   fetchTranscript?(sessionId: string): Promise<boolean>;
   /** Keeps other servers away from a transcript; refused if another process has it open or is about to. */
-  lockTranscript(sessionId: string): Promise<TranscriptLock>;
+  lockTranscript(sessionId: string): Promise<SessionLock>;
   /** Whether a process that was killed left a conversation to resume; if not, its id can be reused. */
   salvageTranscript(sessionId: string): Promise<boolean>;
   isInTranscript(sessionId: string, messageId: string): Promise<boolean>;
@@ -93,10 +94,6 @@ export interface RestedTurn {
   readonly errorSubtype: string | undefined;
   readonly toolUses: readonly ToolUse[];
   readonly work: Work | undefined;
-}
-
-export interface TranscriptLock {
-  release(): Promise<void>;
 }
 
 export interface SessionSeed {

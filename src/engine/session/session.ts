@@ -1,13 +1,11 @@
 import type { Settings } from '../../config/load-settings.ts';
-import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
+import type { Decision } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
 import type { Stale } from '../../schema/results.ts';
-import type { EventBody } from '../../schema/events.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
-import type { ConversationEvent } from '../conversation/conversation-types.ts';
 import { Conversation } from '../conversation/conversation.ts';
 import type { Message } from '../conversation/outbox.ts';
 import type { WholeReading } from '../conversation/reading.ts';
@@ -18,21 +16,18 @@ import type { AdoptableRun } from '../ports.ts';
 import { NoticeStream, type AboutSession, type SessionNotice } from '../notices.ts';
 import type { ProcessHolder } from '../process/process-holder.ts';
 import { SessionProcess, type Occasion } from '../process/session-process.ts';
-import { TranscriptCheck } from '../process/transcript-check.ts';
 import type { AskingSession, ConnectedClient } from '../requests/approvals.ts';
-import { checkConfirmed, examine } from '../requests/staleness.ts';
-import { checkChangedInput, stillHolds } from '../requests/grant-recheck.ts';
 import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/access.ts';
 import type { Rules } from '../rules/rules.ts';
 import { SessionRules } from '../rules/standing/session-rules.ts';
-import { handOver, redeliver, sendPrompt, sendNote, withdraw } from './delivery.ts';
-import { callNote } from '../requests/handover.ts';
+import { handOver, redeliver, sendPrompt, withdraw } from './delivery.ts';
 import { Mobility } from './mobility.ts';
-import type { RewindOrder, RewindOutcome } from './rewind.ts';
-import { busy, cannotSwitch, outOfContact, requestNotFound, runsElsewhere } from './session-errors.ts';
+import { type RewindOrder, type RewindOutcome, SessionRewinds } from './session-rewinds.ts';
+import { checkFresh, decisionOn, examined, respond, stillHolds } from './session-answers.ts';
+import { busy, cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
+import { SessionObserver } from './session-observer.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
-import { SessionRewinds } from './session-rewinds.ts';
 import type { SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
 import { SessionWork } from './session-work.ts';
 
@@ -68,7 +63,7 @@ export class Session implements AskingSession {
   /** Where there can be standing rules. */
   readonly standing: SessionRules | undefined;
   readonly #rewinds: SessionRewinds;
-  readonly #transcriptCheck: TranscriptCheck;
+  readonly #observer: SessionObserver;
   #rules: Rules;
   /** An earlier server ended before it knew what the last turn had done. */
   #lacksReport: boolean;
@@ -102,14 +97,14 @@ export class Session implements AskingSession {
       },
       {
         clock: services.clock,
-        tell: (event) => this.#told(event),
+        tell: (event) => this.#observer.told(event),
         holds: (grant) => stillHolds(grant, this),
         rules: this.standing,
         debug: services.debug,
       },
     );
     this.work = new SessionWork(this, services, { opened: seed.worktree, work: restored?.work });
-    this.#transcriptCheck = new TranscriptCheck(this, services);
+    this.#observer = new SessionObserver(this, services);
     if (services.onNotice)
       this.notices.subscribe((notice) => {
         if (!this.hasLeft) services.onNotice?.(this, notice);
@@ -122,10 +117,9 @@ export class Session implements AskingSession {
     };
     this.launches = new SessionProcess(process, this.conversation, services, {
       onMessage: (translation) => {
-        if (callsTool(translation.event?.body)) this.work.toolUsed();
-        this.conversation.heard(translation);
+        this.#observer.heard(translation);
       },
-      onRequest: (ask) => this.#decision(ask),
+      onRequest: (ask) => decisionOn(this, ask),
       onExit: (exit) => redeliver(this, this.conversation.exited(exit, this.persists)),
     });
     this.process = this.launches.holder;
@@ -301,42 +295,17 @@ export class Session implements AskingSession {
 
   /** What has changed since a request was asked. */
   async examine(requestId: string): Promise<Stale | undefined> {
-    return (await this.#examined(requestId)).stale;
+    return (await examined(this, requestId)).stale;
   }
 
   /** Throws if the answer allows a request that has to be looked at again first. */
-  async checkFresh(requestId: string, answer: Answer): Promise<void> {
-    if (answer.decision === 'deny') return;
-    const { request, target, stale } = await this.#examined(requestId);
-    checkConfirmed(stale, answer);
-    // Allowed as it is now.
-    request.target = target;
-  }
-
-  async #examined(
-    requestId: string,
-  ): Promise<{ request: OpenRequest; target: string | undefined; stale: Stale | undefined }> {
-    const request = this.conversation.requests.find(requestId);
-    if (!request) throw requestNotFound(requestId);
-    const present = { now: this.services.clock.wallTime(), staleAfterMs: this.rules.settings.staleAfter };
-    return { request, ...(await examine(request, present)) };
+  checkFresh(requestId: string, answer: Answer): Promise<void> {
+    return checkFresh(this, requestId, answer);
   }
 
   /** Settles one request with someone's decision. */
   respond(requestId: string, answer: Answer, source: Source, by?: Principal): OpenRequest {
-    const { request, decision } = this.conversation.requests.decisionFor(requestId, answer);
-    // Claude Code confines what it asks for itself, not what an answer puts in its place.
-    if (decision.behavior === 'allow')
-      checkChangedInput(request.ask.toolName, decision.updatedInput, request.cwd ?? this.directory ?? '', this);
-    const note = callNote(request, answer.message, decision, source);
-    const { requests, decidedAway } = this.conversation;
-    if (note !== undefined && requests.isDetached(requestId)) decidedAway.note(note);
-    this.decide(requestId, decision, source, by);
-    if (note !== undefined && this.process.live)
-      sendNote(this, note).catch((error: unknown) => this.services.debug(`note on a call: ${messageOf(error)}`));
-    if (answer.always === true)
-      this.conversation.requests.allowAlways(request, decision, { source, ...(by && { by: by.id, byName: by.name }) });
-    return request;
+    return respond(this, requestId, answer, source, by);
   }
 
   /** Returns whether that changed anything. */
@@ -426,7 +395,7 @@ export class Session implements AskingSession {
     else if (this.#lacksReport) {
       this.#lacksReport = false;
       this.work.turnContinues();
-      this.#rested();
+      this.#observer.rested();
     }
   }
 
@@ -453,9 +422,7 @@ export class Session implements AskingSession {
     await this.dispose();
     // A message may have arrived in the meantime; then there is more to log.
     if (!this.atRest) return;
-    this.#transcriptCheck.processEnded();
-    this.conversation.log.pack();
-    this.conversation.activity.pack();
+    this.#observer.parked();
   }
 
   /** Ends the process and leaves everything else for the next server process to pick up. */
@@ -504,78 +471,6 @@ export class Session implements AskingSession {
 
   // ── what happens in it ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Claude Code acts on a decision at once, so it gets one that a crash cannot undo. Stopping never waits for a store. */
-  async #decision(ask: PermissionAsk): Promise<Decision> {
-    const decision = (await this.#earlierDecision(ask)) ?? (await this.conversation.asked(ask));
-    if (decision.behavior === 'deny' && decision.interrupt === true) return decision;
-    await this.services.gate.passed(ask.withdrawn);
-    if (!ask.withdrawn.aborted && !this.hasLeft) return decision;
-    return { behavior: 'deny', message: 'The turn was stopped before the decision was stored.', interrupt: true };
-  }
-
-  /** A process that an earlier server started may not have heard what that server had decided and stored. */
-  async #earlierDecision({ requestId }: PermissionAsk): Promise<Decision | undefined> {
-    if (!this.launches.isAdopted || this.findRequest(requestId)) return undefined;
-    return this.services.decisionOn?.(requestId);
-  }
-
-  #told(event: ConversationEvent): void {
-    if (this.hasLeft) return;
-    switch (event.kind) {
-      case 'changed':
-        return this.notices.tell({ kind: 'changed' });
-      case 'tools':
-        return this.services.onTools(event.tools, this.process.live);
-      case 'opened':
-        return this.services.onOpened(this, event.request);
-      case 'delivered':
-        this.#transcriptCheck.delivered(event.messageId);
-        return this.notices.tell(event);
-      case 'event':
-      case 'message':
-        return this.notices.tell(event);
-      case 'asked':
-        this.notices.tell({ kind: 'request', request: event.request });
-        return this.services.onRequest(this, event.request);
-      case 'settled':
-        this.notices.tell(event);
-        return this.services.onSettled(this, event.request, event.outcome);
-      case 'ruled_out':
-        return this.services.onRuledOut(this, event.use);
-      case 'began':
-        return this.work.turnBegins();
-      case 'decided':
-        return this.services.onDecided?.(this);
-      case 'allowed':
-        return this.services.onAllowed?.(this, event.underWay, event.since);
-      case 'granted':
-        return this.services.onGranted?.(this, event.grant);
-      case 'grant_ended':
-        return this.services.onGrantEnded?.(this, event.grant, event.end);
-      case 'rested':
-        return this.#rested();
-    }
-  }
-
-  #rested(): void {
-    const { state, result, activity, acted } = this.conversation;
-    if (state === 'idle' && this.persists) this.#transcriptCheck.turnEnded();
-    const turn = { state, errorSubtype: result?.errorSubtype, toolUses: activity.callToolUses };
-    const { problems } = activity;
-    this.work.turnEnds({ calls: activity.log.ofTurn, all: activity.log.all, acted }, () => {
-      this.services.onRest(this, { ...turn, work: this.work.short(problems) });
-      this.notices.tell({ kind: 'changed' });
-    });
-  }
-
-  /** Claude Code has not written its last turn to its transcript. */
-  turnNotWritten(): void {
-    const { log, activity } = this.conversation;
-    log.append({ kind: 'writes_lost', name: NOT_WRITTEN }, this.services.clock.wallTime());
-    activity.note(NOT_WRITTEN);
-    this.notices.tell({ kind: 'changed' });
-  }
-
   /** Resolves when an interrupt has taken effect. */
   async #stopped(): Promise<void> {
     const stopped = deferred<void>();
@@ -587,12 +482,4 @@ export class Session implements AskingSession {
     await stopped.promise;
     unsubscribe();
   }
-}
-
-const NOT_WRITTEN =
-  'Claude Code has not written the last turn to its transcript, so this session cannot be resumed once its process ends. ' +
-  'Free some space on the disk of its configuration directory, then have the work continued in a new session.';
-
-function callsTool(body: EventBody | undefined): boolean {
-  return body?.kind === 'message' && body.blocks.some(({ kind }) => kind === 'tool_call');
 }

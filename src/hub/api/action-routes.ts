@@ -1,8 +1,8 @@
 import type { EngineClient } from '../../engine/client.ts';
 import type { Asked } from '../../engine/requests/own-actions.ts';
-import type { Driven, Started } from '../../engine/session/elsewhere.ts';
+import type { Driven, Started } from '../../engine/elsewhere/elsewhere.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { defined } from '../../mcp/tools/fields.ts';
+import { defined } from '../../schema/json.ts';
 import type { WhenBusy } from '../../schema/enums.ts';
 import {
   applyAnswer,

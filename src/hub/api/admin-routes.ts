@@ -1,10 +1,10 @@
 import os from 'node:os';
 import path from 'node:path';
 import { isDoneByPrincipal, readAudit, type AuditQuery } from '../../audit/report.ts';
-import type { AuditEntry } from '../../audit/audit-entry.ts';
+import type { AuditEntry } from '../../audit/audit-log.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import { DomainError } from '../../errors/errors.ts';
-import { defined } from '../../mcp/tools/fields.ts';
+import { defined } from '../../schema/json.ts';
 import {
   apiMe,
   directoriesAnswer,

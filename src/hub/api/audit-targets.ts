@@ -1,5 +1,5 @@
 import { mentions } from '../../audit/report.ts';
-import type { AuditEntry } from '../../audit/audit-entry.ts';
+import type { AuditEntry } from '../../audit/audit-log.ts';
 import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import type { EventBody } from '../../schema/events.ts';
 import type { StoredRequest } from '../../schema/store.ts';

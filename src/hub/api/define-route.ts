@@ -10,10 +10,9 @@ import type { Role } from '../../schema/enums.ts';
 import type { HubRef } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Tokens } from '../auth/tokens.ts';
-import { errorResponse } from '../http/error-response.ts';
+import { errorResponse, type Route, type RouteRequest, type RouteResponse } from '../http/route.ts';
 import type { Credential } from '../auth/authenticate.ts';
 import type { Pusher } from '../notify/pusher.ts';
-import type { Route, RouteRequest, RouteResponse } from '../http/route.ts';
 import type { Once } from '../once.ts';
 
 /** What the API routes need from the hub. Reads come from the store, changes go through a client. */

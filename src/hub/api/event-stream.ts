@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Writing } from '../../engine/client.ts';
 import type { Principal } from '../../engine/rules/access.ts';
-import type { StreamMessages } from '../../schema/api.ts';
+import type { StreamMessages } from '../../schema/api-events.ts';
 import type { FeedEntry, StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import { frameOf } from '../http/respond.ts';

@@ -1,4 +1,4 @@
-import { sizeOf } from '../../engine/conversation/log-entry.ts';
+import { sizeOf } from '../../engine/conversation/event-log.ts';
 import type { FeedEntry } from '../../schema/store.ts';
 import type { FeedPage, Store } from '../../store/contract.ts';
 import { follow } from '../../store/wake-ups.ts';
@@ -34,10 +34,6 @@ export class FeedTail {
   constructor(store: Pick<Store, 'feed' | 'subscribe'>, report: (error: unknown) => void) {
     this.#store = store;
     this.#report = report;
-  }
-
-  get readers(): number {
-    return this.#readers;
   }
 
   /** Follows the feed while there is a reader. Returns the newest position and a function to leave. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import {
   apiError,
-  apiEvent,
   apiPrincipal,
   apiRequest,
   apiSession,
@@ -9,8 +8,8 @@ import {
   requestOutcome,
   signInAnswer,
   signInBody,
-  STREAM_MESSAGES,
 } from '../../schema/api.ts';
+import { apiEvent, STREAM_MESSAGES } from '../../schema/api-events.ts';
 import { apiToken } from '../../schema/api-admin.ts';
 import { EventBody } from '../../schema/events.ts';
 import { callResult } from '../../schema/results.ts';

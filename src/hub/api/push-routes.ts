@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../errors/errors.ts';
+import { emptyBody } from '../../schema/api.ts';
 import {
-  emptyBody,
   pushAnswer,
   pushSubscriptionAnswer,
   pushSubscriptionBody,
   type PushAnswer,
   type PushSubscriptionAnswer,
   type PushSubscriptionView,
-} from '../../schema/api.ts';
+} from '../../schema/api-admin.ts';
 import type { StoredSubscription } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { Credential } from '../auth/authenticate.ts';
-import { HttpRefusal } from '../http/error-response.ts';
+import { HttpRefusal } from '../http/route.ts';
 import { defineRoute, type ApiRoute } from './define-route.ts';
 import { EVERY_ROLE, readsAll } from './rights.ts';
 import { iso } from './views.ts';

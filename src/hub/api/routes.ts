@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../engine/rules/access.ts';
-import { streamQuery } from '../../schema/api.ts';
+import { streamQuery } from '../../schema/api-events.ts';
 import type { Store } from '../../store/contract.ts';
 import { shownName } from '../auth/tokens.ts';
 import type { Route } from '../http/route.ts';

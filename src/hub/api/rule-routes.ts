@@ -15,13 +15,11 @@ import {
   type ReplayAnswer,
   type RuleAnswer,
   type RulesAnswer,
-} from '../../schema/api-rules.ts';
+} from '../../schema/api-admin.ts';
 import type { RuleFields, StandingRule } from '../../schema/standing-rules.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { RouteResponse } from '../http/route.ts';
-import { authorHasRole, mayDecideOn } from '../rules/authors.ts';
-import { RuleManager, withMatch } from '../rules/manage-rules.ts';
-import { PACKS } from '../rules/packs.ts';
+import { authorHasRole, mayDecideOn, RuleManager, withMatch, PACKS } from '../rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../rules/replay.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { READERS, visibleRequest } from './rights.ts';

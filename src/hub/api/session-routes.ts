@@ -3,19 +3,21 @@ import { DomainError } from '../../errors/errors.ts';
 import { SESSION_STATES } from '../../schema/enums.ts';
 import {
   costsAnswer,
-  diffAnswer,
-  diffQuery,
-  eventsPage,
-  eventsQuery,
-  imagesAnswer,
   sessionsPage,
   sessionsQuery,
   apiSessionDetail,
   type ApiSession,
   type CostsAnswer,
-  type EventsPage,
   type SessionsPage,
 } from '../../schema/api.ts';
+import {
+  diffAnswer,
+  diffQuery,
+  eventsPage,
+  eventsQuery,
+  imagesAnswer,
+  type EventsPage,
+} from '../../schema/api-events.ts';
 import type { TotalsRecord } from '../../schema/records.ts';
 import type { StoredSession } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';

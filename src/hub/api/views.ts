@@ -9,16 +9,10 @@ import { describeOffer } from '../../views/action-view.ts';
 import { resultView } from '../../views/result-view.ts';
 import { COMPACT_STATUS } from '../../views/status.ts';
 import type { PermissionUpdate } from '../../driver/permission-ask.ts';
-import {
-  IMAGE_TYPES,
-  type ApiEvent,
-  type ApiRequest,
-  type ApiSession,
-  type ApiSessionDetail,
-  type ImagesAnswer,
-  type RequestOutcomeView,
-} from '../../schema/api.ts';
+import type { ApiRequest, ApiSession, ApiSessionDetail, RequestOutcomeView } from '../../schema/api.ts';
+import { IMAGE_TYPES, type ApiEvent, type ImagesAnswer } from '../../schema/api-events.ts';
 import type { ApiToken } from '../../schema/api-admin.ts';
+import { isObject } from '../../schema/json.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import { sessionOptions, type PermissionMode, type SessionOptionName } from '../../schema/session-options.ts';
 import type { StoredEvent, StoredMessage, StoredRequest, StoredSession, StoredToken } from '../../schema/store.ts';
@@ -298,10 +292,6 @@ function queuedView(row: StoredMessage): ApiSessionDetail['queued'] {
   const { id, text, preamble = 0 } = messageOfRow(row);
   const said = text.slice(preamble).trimStart();
   return said === '' ? [] : [{ id, at: iso(row.at), text: said }];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The values that are strings. */

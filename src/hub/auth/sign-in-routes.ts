@@ -5,8 +5,7 @@ import type { AuditRecord } from '../../engine/ports.ts';
 import type { SignInCodes } from './sign-in.ts';
 import type { Tokens } from './tokens.ts';
 import { principalOfSignIn } from './authenticate.ts';
-import { HttpRefusal } from '../http/error-response.ts';
-import type { Route } from '../http/route.ts';
+import { HttpRefusal, type Route } from '../http/route.ts';
 
 const LIFETIME_MS = 12 * 3_600_000;
 /** For those who say that the device is theirs. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HttpRefusal } from './error-response.ts';
+import { HttpRefusal } from './route.ts';
 
 /** As deep as the arguments of a tool may be. */
 const MAX_LEVELS = 100;

@@ -2,15 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { Outbox, Outboxes } from '../../mcp/outbox.ts';
-import type { FailedAttempts } from '../auth/attempts.ts';
-import type { Authenticator, Authenticated, Refused } from '../auth/authenticate.ts';
+import type { FailedAttempts, Authenticator, Authenticated, Refused } from '../auth/authenticate.ts';
 import { hasBody, parseJson, refuseProtoKeys, type BodyReader } from './body.ts';
-import { errorResponse, HttpRefusal } from './error-response.ts';
+import { errorResponse, HttpRefusal, type Route, type RouteResponse, type Match, type Router } from './route.ts';
 import { checkRequest, type OwnNames, type Target } from './gate.ts';
 import type { McpEndpoint } from './mcp/endpoint.ts';
 import type { OpenResponse, OpenResponses } from './open-responses.ts';
 import { sendEvents, sendWhole } from './respond.ts';
-import type { Route, RouteResponse, Match, Router } from './route.ts';
 import type { StaticFiles } from './static-files.ts';
 
 const MAX_BYTES = 1024 * 1024;

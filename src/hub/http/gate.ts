@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { HttpRefusal } from './error-response.ts';
+import { HttpRefusal } from './route.ts';
 
 /** The hub's names, by which it recognises its own pages and clients and rejects DNS rebinding. */
 export interface OwnNames {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Authenticated } from '../auth/authenticate.ts';
-import { HttpRefusal } from './error-response.ts';
+import { HttpRefusal } from './route.ts';
 
 /** Two hundred clients may share one token; a client that leaks requests is still stopped. */
 const MAX_PER_PRINCIPAL = 512;
@@ -25,10 +25,6 @@ export class OpenResponses {
   constructor(stillHolds: (credential: Authenticated['credential']) => Promise<boolean>) {
     this.#isStillValid = stillHolds;
     this.#timer = setInterval(() => void this.#recheck(), RECHECK_MS).unref();
-  }
-
-  get size(): number {
-    return this.#open.size;
   }
 
   add(one: OpenResponse): () => void {

@@ -60,11 +60,9 @@ const STREAM_HEADERS = {
 class PacedWriter {
   readonly #response: ServerResponse;
   readonly #closed = new AbortController();
-  readonly #stalledMs: number;
 
-  constructor(response: ServerResponse, stalledMs = STALLED_MS) {
+  constructor(response: ServerResponse) {
     this.#response = response;
-    this.#stalledMs = stalledMs;
     if (response.destroyed || response.writableEnded) this.#closed.abort();
     else response.once('close', () => this.#closed.abort());
   }
@@ -78,7 +76,7 @@ class PacedWriter {
     const response = this.#response;
     if (this.closed.aborted || response.writableEnded || response.write(chunk)) return;
     await new Promise<void>((resolve) => {
-      const stalled = setTimeout(() => response.destroy(), this.#stalledMs).unref();
+      const stalled = setTimeout(() => response.destroy(), STALLED_MS).unref();
       const done = (): void => {
         clearTimeout(stalled);
         response.off('drain', done);

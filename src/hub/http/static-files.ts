@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { HttpRefusal } from './error-response.ts';
+import { HttpRefusal } from './route.ts';
 
 export interface StaticFiles {
   send(request: IncomingMessage, response: ServerResponse, requestPath: string): Promise<void>;

@@ -3,7 +3,7 @@ import type { Clock } from '../../engine/clock.ts';
 import type { AuditTrail } from '../../engine/ports.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { escapeInvisible } from '../../text/invisible.ts';
-import type { PushPayload } from '../../schema/api.ts';
+import type { PushPayload } from '../../schema/api-admin.ts';
 import type { StoredPush, StoredRequest, StoredSubscription } from '../../schema/store.ts';
 import { NEVER, type DuePush, type Store } from '../../store/contract.ts';
 import {

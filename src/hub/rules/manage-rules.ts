@@ -5,9 +5,11 @@ import { isInRepository } from '../../engine/rules/standing/place.ts';
 import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Role } from '../../schema/enums.ts';
-import type { RuleContent, RuleFields, StandingRule } from '../../schema/standing-rules.ts';
+import { type RuleContent, type RuleFields, type StandingRule, ruleFile } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
-import { mayDecideOn } from './authors.ts';
+import { LOCAL } from '../../engine/rules/access.ts';
+import gitLocal from '../../engine/rules/standing/packs/git-local.json' with { type: 'json' };
+import reading from '../../engine/rules/standing/packs/reading.json' with { type: 'json' };
 
 const MAX_RULES = 10_000;
 
@@ -113,3 +115,43 @@ function tooWide(): DomainError {
     'An approver makes rules for one repository (directory); a rule for more than that is an admin’s.',
   );
 }
+
+/** The person at this machine: in the dashboard, and over the hub's socket at an interactive terminal. */
+export const PERSON = 'person';
+const PEOPLE_HERE: ReadonlySet<string> = new Set([PERSON, LOCAL.id]);
+
+type Scope = Pick<StandingRule, 'directory'>;
+
+/** An approver makes rules for a repository; wider ones are an admin's. */
+export function mayDecideOn(role: Role, { directory }: Scope): boolean {
+  return role === 'admin' || (role === 'approver' && directory !== undefined);
+}
+
+/**
+ * Whether the author of a rule still has the role for it. An OAuth subject has none that could be looked up: when it comes
+ * with a lesser one, its rules are disabled.
+ */
+export async function authorHasRole(
+  rule: Pick<StandingRule, 'createdBy' | 'directory'>,
+  tokens: Pick<Store, 'token'>,
+  now: number,
+): Promise<boolean> {
+  const { createdBy } = rule;
+  if (PEOPLE_HERE.has(createdBy) || createdBy.startsWith('oauth:')) return true;
+  if (!createdBy.startsWith('token:')) return false;
+  const token = await tokens.token(createdBy.slice('token:'.length));
+  if (!token || token.revokedAt !== undefined || (token.expiresAt ?? Infinity) <= now) return false;
+  return mayDecideOn(token.role, rule);
+}
+
+export interface RulePack {
+  readonly name: string;
+  readonly description: string;
+  readonly rules: RuleFields[];
+}
+
+/** What comes with the program. A rule of a pack is in force once a person has made it their own. */
+export const PACKS: RulePack[] = [reading, gitLocal].map((pack) => {
+  const { name = '', description = '', rules } = ruleFile.parse(pack);
+  return { name, description, rules: rules.map(({ id: _id, expiresAt: _expires, ...fields }) => fields) };
+});

@@ -5,7 +5,7 @@ import { messageOf } from '../../errors/errors.ts';
 import type { StandingRule } from '../../schema/standing-rules.ts';
 import type { StoredToken } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
-import { authorHasRole } from './authors.ts';
+import { authorHasRole } from './manage-rules.ts';
 
 /** A change made elsewhere is in force here within this time, even if its wake-up was lost. */
 const LOOK_EVERY_MS = 800;

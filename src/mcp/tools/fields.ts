@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answers as questionAnswers } from '../../schema/commands.ts';
 import { VERDICTS } from '../../schema/enums.ts';
 import { listedAs } from '../list-schema.ts';
 
@@ -20,18 +21,10 @@ export const confirmOption = z.string().describe('for an old request').meta({
 });
 export const confirm = confirmOption.optional();
 
-const questionAnswer = z.union([z.string(), z.array(z.string())]);
-
-/** By question, or in the order of the questions. */
-export const answers = listedAs(z.union([z.record(z.string(), questionAnswer), z.array(questionAnswer)]), {
+export const answers = listedAs(questionAnswers, {
   anyOf: [{ type: 'object' }, { type: 'array', items: {} }],
   description: '{"<question>": "<label or text>"}, or a list in order',
 }).meta({
   note: 'Answers to a question: `{"<question text>": "<label or text>"}`, or a list in the order of the questions; multiple labels as a list. Also accepted inside `updatedInput`.',
   whenOmitted: 'none',
 });
-
-/** An omitted option is not passed on. */
-export function defined<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
-}

@@ -1,6 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { hubClaimFile, type HubRecord, hubSecretFile } from '../../config/hub-record.ts';
+import { messageOf } from '../../errors/errors.ts';
 import type { HubRequestKind } from '../../schema/enums.ts';
 import {
   type AttachRequest,
@@ -119,10 +120,6 @@ function describe(error: unknown, { pid }: HubRecord): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return `it exited without cleaning up (pid ${String(pid)})`;
   return messageOf(error);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 const NEWLINE = 0x0a;

@@ -1,11 +1,10 @@
 import path from 'node:path';
 import type { FileStatus } from '../../schema/enums.ts';
 import { zeroSeparated, type Git } from '../git/git.ts';
-import { writeTrees, type StagedFile } from '../git/object-files.ts';
+import { writeTrees, type StagedFile, type Snapshot } from './snapshot.ts';
 import { objectFormat } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import type { FileState } from '../git/status.ts';
-import type { Snapshot } from './snapshot.ts';
 
 export interface FileChange {
   readonly path: string;

@@ -28,11 +28,10 @@ import {
   refusal,
   mergeTrees,
 } from './commit-work.ts';
-import { GitError, gitWithoutHooks } from '../git/git.ts';
+import { GitError, gitWithoutHooks, UnfinishedError, withRefLocked } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
-import { UnfinishedError, withRefLocked } from '../git/ref-transaction.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
-import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './update-checkout.ts';
+import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './check-out-files.ts';
 import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
 export interface ApplyOptions {

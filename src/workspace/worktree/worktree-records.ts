@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError, naming } from '../../errors/errors.ts';
 import { worktreeRecord, type WorktreeRecord } from '../../schema/worktree-record.ts';
 import type { Checkout } from '../git/checkout.ts';
 import type { GitHost } from '../git/git-process.ts';
 import type { Seal } from '../git/sealed.ts';
-import type { Exclusively } from './exclusive.ts';
 
 export interface WorktreeHost {
   readonly git: GitHost;
@@ -149,4 +149,54 @@ export function sandboxWrites({ commonDir, entry, branch }: SandboxedWorktree): 
       ...['commondir', 'gitdir', 'config.worktree'].map((name) => path.join(own, name)),
     ],
   };
+}
+
+/** Takes a lock that other processes respect, or returns the process that holds it. */
+export type TakeLock = (name: string) => Promise<{ release(): Promise<void> } | { readonly pid: number }>;
+
+export type Exclusively = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
+/** Applying many files takes a while; a lock whose holder is dead is void. */
+const PATIENCE_MS = 60_000;
+const LOOK_AGAIN_MS = 25;
+
+/** Serialises work under the same name: within this process, and across processes with a lock. */
+export function exclusively(takeLock?: TakeLock, patienceMs = PATIENCE_MS): Exclusively {
+  const last = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const turn = (last.get(name) ?? Promise.resolve()).then(() => locked(name, work, takeLock, patienceMs));
+    const settled = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (last.get(name) === settled) last.delete(name);
+      });
+    last.set(name, settled);
+    return turn;
+  };
+}
+
+async function locked<T>(
+  name: string,
+  work: () => Promise<T>,
+  takeLock: TakeLock | undefined,
+  patienceMs: number,
+): Promise<T> {
+  if (!takeLock) return work();
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const taken = await takeLock(name);
+    if ('release' in taken) {
+      try {
+        return await work();
+      } finally {
+        await taken.release();
+      }
+    }
+    if (performance.now() > until)
+      throw new DomainError(
+        'SESSION_BUSY',
+        `Another claude-code-mcp (process ${String(taken.pid)}) is working on the worktree ${name}. Nothing was changed; try again.`,
+      );
+    await sleep(LOOK_AGAIN_MS);
+  }
 }

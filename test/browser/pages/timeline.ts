@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiEvent } from '../../../src/schema/api.ts';
+import type { ApiEvent } from '../../../src/schema/api-events.ts';
 import { calls, event, request, returns, says } from '../fixture-data.ts';
 import { card, SESSION, SESSION_ID, show } from '../page-world.ts';
 

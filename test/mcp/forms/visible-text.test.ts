@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { oneLine } from '../../../src/engine/conversation/tool-summary.ts';
-import { diffOf } from '../../../src/mcp/forms/tool-details.ts';
+import { diffOf } from '../../../src/mcp/forms/request-forms.ts';
 import { field, visibleText } from '../../../src/mcp/forms/form.ts';
 import { anyCharacter } from '../../harness/any-character.ts';
 import { UNSEEN_CHARACTERS, VISIBLE_TEXTS } from '../../harness/invisible-vectors.ts';

@@ -3,7 +3,7 @@ import type { RuleFields } from '../../../schema/standing-rules.ts';
 import { EDIT_TOOLS } from '../../../schema/enums.ts';
 import { matchesWholePath } from '../wildcards.ts';
 import { countedPath, insidePath, isWithin, type RulePlace } from './place.ts';
-import { argumentsAreListed, openCommand, type OpenCommand } from './prefixes.ts';
+import { openCommand, type OpenCommand, type Kind } from './prefixes.ts';
 import { simpleCommand } from './words.ts';
 
 /*
@@ -166,4 +166,121 @@ export function isPlainTool({ toolName, mcpServer }: RuleCall): boolean {
 
 function hasOnly(input: Readonly<Record<string, unknown>>, fields: ReadonlySet<string>): boolean {
   return Object.keys(input).every((field) => fields.has(field));
+}
+
+/** Whether the words after those of the entry are all listed, and every path among them is inside. */
+export function argumentsAreListed(
+  entry: OpenCommand,
+  args: readonly string[],
+  isInside: (path: string) => boolean,
+): boolean {
+  const given = readArguments(entry, args, isInside);
+  if (!given) return false;
+  const { options, operands } = given;
+  if (entry.most !== undefined && operands.length > entry.most) return false;
+  const named = entry.firstIsPathWith?.some((option) => options.has(option)) ?? false;
+  const [first, ...others] = operands;
+  if (entry.first !== undefined && !named) {
+    const isListed = entry.first === 'text' || first === undefined || entry.first.test(first);
+    return isListed && others.every(isInside);
+  }
+  return operands.every(isInside);
+}
+
+interface GivenArguments {
+  readonly options: ReadonlySet<string>;
+  readonly operands: readonly string[];
+}
+
+function readArguments(
+  entry: OpenCommand,
+  args: readonly string[],
+  isInside: (path: string) => boolean,
+): GivenArguments | undefined {
+  const options = new Set<string>();
+  const operands: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? '';
+    if (word === '--') {
+      if (entry.ownParser) return undefined;
+      operands.push(...args.slice(at + 1));
+      break;
+    }
+    if (!word.startsWith('-') || word === '-') {
+      operands.push(word);
+      continue;
+    }
+    const option = entry.most !== undefined && operands.length > 0 ? undefined : readOption(entry, word);
+    if (!option) return undefined;
+    const { names, value } = option;
+    for (const name of names) options.add(name);
+    if (value === undefined) continue;
+    if (value.text !== undefined) {
+      if (!isListedValue(value.kind, value.text, isInside)) return undefined;
+      continue;
+    }
+    const next = args[++at];
+    // A program that knows the option without a value would take it for an option or a path of its own.
+    if (next === undefined || next.startsWith('-') || !isInside(next)) return undefined;
+    if (!isListedValue(value.kind, next, isInside)) return undefined;
+  }
+  return { options, operands };
+}
+
+interface GivenOption {
+  readonly names: readonly string[];
+  /** Without a text, the next word is the value. */
+  readonly value?: { readonly kind: Kind; readonly text?: string };
+}
+
+function readOption(entry: OpenCommand, word: string): GivenOption | undefined {
+  const { long = [], values = {}, attached = {} } = entry;
+  if (entry.digits && /^-\d+$/.test(word)) return { names: [word] };
+  if (word.startsWith('--') || entry.singleDash) {
+    if (long.includes(word)) return { names: [word] };
+    const equals = word.indexOf('=');
+    const name = equals < 0 ? word : word.slice(0, equals);
+    if (equals < 0) {
+      const kind = own(values, name);
+      return kind && { names: [name], value: { kind } };
+    }
+    const kind = entry.singleDash ? undefined : (own(attached, name) ?? own(values, name));
+    return kind && { names: [name], value: { kind, text: word.slice(equals + 1) } };
+  }
+  return readLetters(entry, word);
+}
+
+function readLetters({ flags = '', values = {}, ownParser }: OpenCommand, word: string): GivenOption | undefined {
+  const names: string[] = [];
+  for (let at = 1; at < word.length; at++) {
+    const letter = word.charAt(at);
+    const name = `-${letter}`;
+    names.push(name);
+    const kind = own(values, name);
+    if (kind && at + 1 === word.length) return { names, value: { kind } };
+    if (kind) return ownParser ? undefined : { names, value: { kind, text: word.slice(at + 1) } };
+    if (!flags.includes(letter)) return undefined;
+  }
+  return { names };
+}
+
+export function own(kinds: Readonly<Record<string, Kind>>, name: string): Kind | undefined {
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+}
+
+function isListedValue(kind: Kind, text: string, isInside: (path: string) => boolean): boolean {
+  switch (kind) {
+    case 'number':
+      return /^[+-]?\d+$/.test(text);
+    case 'size':
+      return /^[+-]?\d+(?:b|[kKMGT]B?)?$/.test(text);
+    case 'path':
+      return isInside(text);
+    case 'format':
+      return !/%[ +-]?[G(]/.test(text);
+    case 'ref order':
+      return /^-?(?:(?:version|v):)?(?:refname|objectname|(?:author|committer|tagger|creator)date)$/.test(text);
+    case 'text':
+      return true;
+  }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Asked } from '../../../engine/requests/own-actions.ts';
-import { describeRewind } from '../../../engine/session/rewind.ts';
+import { describeRewind } from '../../../engine/session/session-rewinds.ts';
 import type { ShownRecord } from '../../../schema/records.ts';
 import { describeApply, describeDiscard } from '../../../engine/session/work-words.ts';
 import type { EngineClient } from '../../../engine/client.ts';

@@ -4,7 +4,8 @@ import { ADVANCED_OPTION_NAMES, commonOptions } from '../../../schema/session-op
 import { carriedOut, defineTool } from '../../define-tool.ts';
 import { listedAs } from '../../list-schema.ts';
 import { TOOLS_FOR_RULES } from '../../../views/tool-names.ts';
-import { defined, prompt } from '../fields.ts';
+import { defined } from '../../../schema/json.ts';
+import { prompt } from '../fields.ts';
 import { advanced, flatOptions, nestAdvanced, startOutput, startWaitMs } from './shared.ts';
 import { startedView } from './view-options.ts';
 

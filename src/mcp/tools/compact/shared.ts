@@ -9,7 +9,8 @@ import {
 import { listedAs, unlisted } from '../../list-schema.ts';
 import type { Arguments } from '../../arguments.ts';
 import { nestFlat } from '../../arguments.ts';
-import { defined, waitMs } from '../fields.ts';
+import { defined } from '../../../schema/json.ts';
+import { waitMs } from '../fields.ts';
 
 /** Listed by name and kind only; Claude knows what an agent or a server looks like from Claude Code itself. */
 const OBJECT = { type: 'object' };

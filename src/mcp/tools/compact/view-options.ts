@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EngineClient } from '../../../engine/client.ts';
 import type { SessionReading } from '../../../engine/conversation/reading.ts';
-import type { Driven, Started } from '../../../engine/session/elsewhere.ts';
+import type { Driven, Started } from '../../../engine/elsewhere/elsewhere.ts';
 import { WORK_DETAILS, type ResponseMode } from '../../../schema/enums.ts';
 import type { AttemptsAnswer, CheckAnswer, CheckedSession } from '../../../schema/results.ts';
 import { checkView, checkViews, type CheckViewOptions } from '../../../views/check-view.ts';

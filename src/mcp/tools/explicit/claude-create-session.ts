@@ -3,7 +3,8 @@ import { DomainError } from '../../../errors/errors.ts';
 import { advancedOptions, commonOptions, type SessionOptions } from '../../../schema/session-options.ts';
 import { carriedOut, defineTool, shownWarnings } from '../../define-tool.ts';
 import { effectiveLine } from '../../../views/session-view.ts';
-import { defined, prompt } from '../fields.ts';
+import { defined } from '../../../schema/json.ts';
+import { prompt } from '../fields.ts';
 import { motionWaitMs, movedView, statusOutput } from './shared.ts';
 
 const { cwd, model, allowedTools, disallowedTools, maxTurns } = commonOptions;

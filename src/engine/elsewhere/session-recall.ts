@@ -5,15 +5,15 @@ import type { SessionRecord, ShownRecord } from '../../schema/records.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import { accessOf, isThisUser } from '../rules/access.ts';
 import { eventLimits } from '../conversation/event-log.ts';
-import { canMove } from './mobility.ts';
+import { canMove } from '../session/mobility.ts';
 import { isWithin, strictest, type RuleSettings } from '../rules/rule-intersection.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { RemoteSessions } from './remote-sessions.ts';
 import { Rules } from '../rules/rules.ts';
 import type { AdoptableRun, RecalledSession, SessionArchive } from '../ports.ts';
-import type { EngineParts, SessionHost } from './session-host.ts';
-import type { RestoredSession } from './session-types.ts';
-import type { Session } from './session.ts';
+import type { EngineParts, SessionHost } from '../session/session-host.ts';
+import type { RestoredSession } from '../session/session-types.ts';
+import type { Session } from '../session/session.ts';
 
 /** Where a session is and whose it is. `stored`: this process may load it. */
 export type Located =

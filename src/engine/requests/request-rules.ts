@@ -5,31 +5,24 @@ import type { EditPlace } from '../../schema/results.ts';
 import type { Answer } from '../../schema/commands.ts';
 import { alwaysOffer, exactCall } from './always.ts';
 import { toDecision } from './answer.ts';
-import type { Clock } from '../clock.ts';
-import {
-  RequestBook,
-  type OpenRequest,
-  type Outcome,
-  type OwnRequest,
-  type RequestContext,
-  type RequestListener,
-} from './requests.ts';
+import type { OpenRequest, Outcome, OwnRequest, RequestBook, RequestContext } from './requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
 import type { RuleVerdict } from '../rules/standing/rule-set.ts';
-import { isPlan } from '../conversation/speech.ts';
+import { isPlan } from '../conversation/agent-reports.ts';
 import { oneLine } from '../conversation/tool-summary.ts';
 
 const SAID_CHARS = 200;
 
-/** A session's requests under its own rules: `disallowedTools` always refuses, whoever would allow it. */
-export class SessionRequests extends RequestBook {
+/** The session's own rules for its requests: `disallowedTools` always refuses, whoever would allow it. */
+export class RequestRules {
+  readonly #book: RequestBook;
   readonly #options: () => SessionOptions;
   /** Exact calls that are allowed from now on, and who allowed them. */
   #always: Map<string, Pick<Outcome, 'source' | 'by' | 'byName'>> | undefined;
 
-  constructor(clock: Clock, options: () => SessionOptions, listener: RequestListener) {
-    super(clock, listener);
+  constructor(book: RequestBook, options: () => SessionOptions) {
+    this.#book = book;
     this.#options = options;
   }
 
@@ -57,20 +50,20 @@ export class SessionRequests extends RequestBook {
     const { said: words = '' } = context;
     const said = words === '' || words === plan ? undefined : oneLine(words, SAID_CHARS);
     const { cwd } = this.#options();
-    const decision = this.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, branch, scope, own });
+    const decision = this.#book.open(ask, timeoutMs, { plan, said, agent, cwd, edit, target, branch, scope, own });
     const rule = this.refusedBy(ask.toolName, ask.input);
     if (rule !== undefined) {
       const message = `${rule} is disallowed in this session.`;
-      this.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
+      this.#book.settle(ask.requestId, { behavior: 'deny', message }, 'policy', { disallowed: true });
     }
     if (verdict && verdict.decision !== 'ask') this.#settleByRule(ask.requestId, verdict);
     const allowed = this.#always?.get(exactCall(ask.toolName, ask.input));
     // Claude Code may ask for another reason this time, one for which it offers no lasting permission.
     if (allowed && verdict?.decision !== 'ask' && alwaysOffer(ask).kind === 'exact') {
       const { source, ...by } = allowed;
-      this.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...by });
+      this.#book.settle(ask.requestId, { behavior: 'allow' }, source, { always: true, ...by });
     }
-    return { decision, request: this.find(ask.requestId) };
+    return { decision, request: this.#book.find(ask.requestId) };
   }
 
   #settleByRule(requestId: string, { decision, rule }: RuleVerdict): void {
@@ -78,7 +71,7 @@ export class SessionRequests extends RequestBook {
     const reason = note === undefined ? '' : ` (${note})`;
     const message = `A standing rule denies ${match === undefined ? tool : `${tool}(${match})`} here${reason}. Continue without it, or say what you need and stop.`;
     const settled: Decision = decision === 'allow' ? { behavior: 'allow' } : { behavior: 'deny', message };
-    this.settle(requestId, settled, 'rule', { rule: { id, author } });
+    this.#book.settle(requestId, settled, 'rule', { rule: { id, author } });
   }
 
   /**
@@ -86,7 +79,7 @@ export class SessionRequests extends RequestBook {
    * original.
    */
   decisionFor(requestId: string, answer: Answer): { request: OpenRequest; decision: Decision } {
-    const request = this.find(requestId);
+    const request = this.#book.find(requestId);
     if (!request) throw requestNotFound(requestId);
     const decision = toDecision(request, answer);
     if (decision.behavior === 'allow' && decision.updatedInput) {

@@ -15,7 +15,7 @@ import { NoticeStream, type SessionNotice } from '../notices.ts';
 import type { Principal } from '../rules/access.ts';
 import type { WholeReading } from '../conversation/reading.ts';
 import { openRequest, type OpenRequest, type Source } from '../requests/requests.ts';
-import { requestNotFound } from './session-errors.ts';
+import { requestNotFound } from '../session/session-errors.ts';
 import { isAtRest } from '../conversation/state.ts';
 
 export interface RemoteServices {
