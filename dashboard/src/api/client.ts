@@ -39,7 +39,7 @@ import type {
   RuleAnswer,
   RuleBody,
   RulePatchBody,
-  RulesAnswer
+  RulesAnswer,
 } from '../../../src/schema/api-admin.ts';
 import type { DiffAnswer, EventsPage, ImagesAnswer } from '../../../src/schema/api-events.ts';
 import type { Stale } from '../../../src/schema/results.ts';
