@@ -14,7 +14,7 @@ export function busy(session: Session, more = ''): DomainError {
 
 const WAY_ON: Readonly<Record<Settings['toolset'], string>> = {
   compact:
-    ' List the sessions with claude_code_session; one that is only on disk continues with claude_code_reply and its resumeToken.',
+    ' List the sessions (claude_code_session with action "list"); one that is only on disk continues with claude_code_reply and its resumeToken.',
   explicit:
     ' List the sessions with claude_list_sessions; one that is only on disk continues with claude_send_message.',
 };
