@@ -30,7 +30,7 @@ test('lists worktrees and prunes the merged ones after asking', async () => {
   expect(await run(['prune'], ['y'])).toEqual([0, expect.stringMatching(/Removed .*done/)]);
   expect(await scene.git('branch', '--format=%(refname:short)')).toBe('claude/busy\nmain');
   expect(await run(['prune', '--yes'])).toEqual([0, expect.stringContaining('Nothing to prune')]);
-  await expect(run(['purge'])).rejects.toThrow('there are list, prune');
+  await expect(run(['purge'])).rejects.toThrow('it takes list or prune');
 });
 
 test('prints the names of a repository and its branches with control and direction characters escaped', async () => {

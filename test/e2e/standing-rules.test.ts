@@ -128,7 +128,7 @@ test('a rule answers what it matches, and nothing that Claude Code wants a perso
         .trimEnd()
         .split('\n');
       const decisions = lines.map((line): Json => JSON.parse(line)).filter(({ who }) => who === 'rule');
-      return decisions.length >= 3 && decisions;
+      return decisions.length >= 5 && decisions;
     },
     { what: 'the decisions of rules are in the audit log' },
   );
@@ -142,6 +142,8 @@ test('a rule answers what it matches, and nothing that Claude Code wants a perso
     },
     { what: 'Write', details: { by: 'rule', rule: 'rule-6' } },
     { what: 'mcp__own__echo', details: { by: 'rule', rule: 'rule-8' } },
+    { what: 'Bash', outcome: 'deny', details: { by: 'rule', rule: 'no-push' } },
+    { what: 'Write', outcome: 'deny', details: { by: 'rule', rule: 'rule-11' } },
   ]);
 });
 

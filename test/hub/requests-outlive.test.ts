@@ -28,7 +28,7 @@ it('a request can be answered after the hub was killed with its keeper, and anot
   expect(made('one')).toBe(false);
   const answer = { action: 'respond_permission', sessionId, requestId, decision: 'allow', waitMs: 45_000 };
   const done = await h.ok('claude_code_check', answer);
-  expect(done).toMatchObject({ status: 'idle', activity: expect.stringContaining('1 tool (1 Bash), $') });
+  expect(done).toMatchObject({ status: 'idle', activity: expect.stringContaining('1 tool (1 Bash), <$0.01') });
   // The call that waited never ran: its repeat did.
   expect(done.result).toMatchObject({ result: 'made it', work: { commandsRun: 1, commandsFailed: 0 } });
   expect(done.result.work).not.toHaveProperty('problems');

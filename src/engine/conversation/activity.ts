@@ -112,8 +112,10 @@ export class Activity {
   toolEnded(id: string, { isError, output, exitCode }: ToolOutcome): void {
     const use = this.#uses.toWrite.get(id);
     if (use?.status !== 'running' && use?.status !== 'awaiting_permission') return;
-    // A tool that is disallowed altogether does not exist for Claude Code, and its error says only that.
-    if (isError && use.refusal?.wholeTool) return this.#refused(use, use.refusal, output);
+    // A tool that is disallowed altogether does not exist for Claude Code, and a file tool is refused before it is looked
+    // at as a permission: there is only the error.
+    if (isError && use.refusal && (use.refusal.wholeTool || !COMMAND_TOOLS.has(use.toolName)))
+      return this.#refused(use, use.refusal, output);
     use.status = isError ? 'failed' : 'completed';
     use.exitCode = exitCode;
     use.requestId = undefined;
