@@ -37,7 +37,7 @@ class FakeProcess {
   }
 }
 
-function setUp() {
+function setUp(beforeMessage?: () => Promise<void>) {
   const clock = new ManualClock();
   const heard: Said['kind'][] = [];
   const exits: AgentExit[] = [];
@@ -47,6 +47,7 @@ function setUp() {
       heard.push(...[...(event ? [event.body] : []), ...signals].map(({ kind }) => kind)),
     onRequest: async () => ({ behavior: 'allow' }),
     onExit: (exit) => exits.push(exit),
+    ...(beforeMessage && { beforeMessage }),
   });
   const start = (first: typeof FIRST | 'none' = FIRST, launching: Promise<void> = Promise.resolve()): Promise<void> =>
     holder.start({
@@ -64,6 +65,19 @@ function setUp() {
   };
   return { clock, heard, exits, processes, holder, start, launched };
 }
+
+test('the first message waits for what has to come before it, while the process boots', async () => {
+  const before = deferred<void>();
+  const { start, launched } = setUp(() => before.promise);
+  const starting = start();
+  const process = await launched();
+  process.say({ kind: 'background_tasks', count: 0 });
+  expect(process.sent).toEqual([]);
+  before.resolve();
+  await expect.poll(() => process.sent).toEqual(['hello']);
+  process.say(STARTED);
+  await starting;
+});
 
 test('a start ends with Claude Code’s init report, which follows the first message', async () => {
   const { holder, start, launched } = setUp();

@@ -11,6 +11,8 @@ export interface ProcessListener {
   onMessage(translation: Translation): void;
   onRequest(ask: PermissionAsk): Promise<Decision>;
   onExit(exit: AgentExit): void;
+  /** Resolves when a process that has just been launched may be given its message. */
+  beforeMessage?(): Promise<void>;
 }
 
 export interface Launched {
@@ -119,6 +121,7 @@ export class ProcessHolder {
     try {
       const { process, first } = await launch(this.#agentListener(start));
       start.process = process;
+      if (first) await this.#listener.beforeMessage?.();
       if (start.aborted) throw start.aborted;
       if (first) {
         process.send(first.text, first.id);

@@ -60,6 +60,7 @@ export class SessionProcess {
         listener.onMessage(translation);
       },
       onRequest: (ask) => listener.onRequest(ask),
+      beforeMessage: async () => listener.beforeMessage?.(),
       onExit: (exit) => {
         listener.onExit(exit);
         void this.#unlock();

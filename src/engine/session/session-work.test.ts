@@ -76,6 +76,24 @@ async function turn(): Promise<void> {
   await done.promise;
 }
 
+test.each([
+  ['is known', (mark: Deferred<Mark>) => mark.resolve(markOf('slow'))],
+  ['cannot be found out', (mark: Deferred<Mark>) => mark.reject(new Error('git failed'))],
+  ['takes too long', () => clock.advance(2_000)],
+])('a new process gets its message once the baseline of the turn %s', async (_what, end) => {
+  await turn();
+  const mark = deferred<Mark>();
+  marks = [() => mark.promise];
+  let isKnown = false;
+  work.turnBegins();
+  await vi.waitFor(() => expect(marks).toHaveLength(0));
+  const known = work.baselineKnown().then(() => (isKnown = true));
+  await Promise.resolve();
+  expect(isKnown).toBe(false);
+  end(mark);
+  await known;
+});
+
 describe('the report', () => {
   test('comes from git', async () => {
     await turn();

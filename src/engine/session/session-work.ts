@@ -13,7 +13,7 @@ import { settledWithin, type Clock, type Instant } from '../clock.ts';
 import type { Session } from './session.ts';
 import { workOf } from '../conversation/call-log.ts';
 
-/** How long an answer waits for the report of its work. */
+/** How long an answer waits for the report of its work, and a new process for the baseline of its first turn. */
 const PATIENCE_MS = 2_000;
 
 /** How evidence is put into words: a module loaded with the first session. */
@@ -152,6 +152,21 @@ export class SessionWork {
         this.#keep(taken);
       },
       (error: unknown) => this.#debug(error),
+    );
+  }
+
+  /**
+   * Resolves when git has looked at what the turn starts from, or takes too long. A new process boots meanwhile, so this
+   * delays nothing; without it the first tool could be faster on a busy machine, and what it wrote would be no change.
+   */
+  async baselineKnown(): Promise<void> {
+    if (this.#phase.kind !== 'running') return;
+    const { mark } = this.#phase.turn;
+    // Without it the report says what is missing.
+    await settledWithin(
+      this.#services.clock,
+      PATIENCE_MS,
+      mark.catch(() => undefined),
     );
   }
 

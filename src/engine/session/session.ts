@@ -121,6 +121,7 @@ export class Session implements AskingSession {
       },
       onRequest: (ask) => decisionOn(this, ask),
       onExit: (exit) => redeliver(this, this.conversation.exited(exit, this.persists)),
+      beforeMessage: () => this.work.baselineKnown(),
     });
     this.process = this.launches.holder;
     this.mobility = new Mobility(this, seed, services);
