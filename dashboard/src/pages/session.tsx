@@ -74,7 +74,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
             <Visible text={detail.owner.name} />
           </span>
           <span title={costTitle(detail)}>{costWords(detail)}</span>
-          <span>{plural(detail.totalTurns, 'step')}</span>
+          {detail.totalTurns > 0 && <span>{plural(detail.totalTurns, 'step')}</span>}
           {detail.model !== undefined && <span>{detail.model}</span>}
         </p>
         <div class="session-bar">
