@@ -52,7 +52,11 @@ export class Directories {
     // Checked first, so that a caller cannot probe what exists elsewhere.
     this.checkInside(absolute, what);
     const found = statOf(absolute, what);
-    if (!found) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} does not exist; create it, or give another directory.`);
+    if (!found)
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${what}: ${absolute} does not exist; create it, or give another directory.`,
+      );
     if (!found.isDirectory()) throw new DomainError('INVALID_ARGUMENT', `${what}: ${absolute} is not a directory.`);
     return absolute;
   }

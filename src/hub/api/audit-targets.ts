@@ -1,6 +1,6 @@
 import { mentions } from '../../audit/report.ts';
 import type { AuditEntry } from '../../audit/audit-log.ts';
-import { questionTexts, summarizeTool } from '../../engine/conversation/tool-summary.ts';
+import { summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import type { EventBody } from '../../schema/events.ts';
 import type { StoredRequest } from '../../schema/store.ts';
 import type { Store } from '../../store/contract.ts';
@@ -16,7 +16,7 @@ type Source = Pick<Store, 'request' | 'events'>;
 
 /**
  * What decisions were about. The audit log has only digests of inputs; the store has the requests it still keeps, and in
- * the events of a session the calls that a rule decided, which were no request to anybody.
+ * the events of a session the calls that Claude Code refused by a rule, without a request.
  */
 export class AuditTargets {
   readonly #store: Source;
@@ -29,11 +29,11 @@ export class AuditTargets {
 
   async of({ kind, session, details }: AuditEntry): Promise<string | undefined> {
     const { request, call } = details ?? {};
-    const id = typeof request === 'string' ? request : call;
-    if (typeof id !== 'string') return undefined;
-    const row = id === request ? await this.#requestOf(id) : undefined;
-    if (row) return requestTarget(row, kind === 'decision' ? 'decided' : 'asked');
-    return session === undefined ? undefined : (await this.#callsOf(session)).get(id);
+    if (typeof request === 'string') {
+      const row = await this.#requestOf(request);
+      return row && requestTarget(row, kind === 'decision' ? 'decided' : 'asked');
+    }
+    return typeof call === 'string' && session !== undefined ? (await this.#callsOf(session)).get(call) : undefined;
   }
 
   /** Whether these words occur in the entry or in what it was about, ignoring case. */
@@ -57,7 +57,7 @@ export class AuditTargets {
     return read;
   }
 
-  /** By request id and by call id. */
+  /** By call id. */
   async #readCalls(session: string): Promise<ReadonlyMap<string, string>> {
     const calls = new Map<string, string>();
     for (let after = 0, more = true; more;) {
@@ -72,11 +72,6 @@ export class AuditTargets {
 }
 
 function callsIn(body: EventBody): [id: string, target: string][] {
-  if (body.kind === 'permission_request') {
-    const { id, kind, ask } = body.request;
-    const questions = kind === 'user_question' ? questionTexts(ask.input).join(' | ') : undefined;
-    return [[id, questions ?? summarizeTool(ask.toolName, ask.input)]];
-  }
   if (body.kind !== 'message') return [];
   return body.blocks.flatMap((block) =>
     block.kind === 'tool_call'
