@@ -10,6 +10,7 @@ import type { ModelRequest } from '../../src/scripted-model/scripted-model.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness, HarnessOptions } from '../harness/open-harness.ts';
+import type { CallOptions, CallResult } from '../harness/tool-call.ts';
 import { HubWatchers } from './hub-watchers.ts';
 import { randomFrom, type Random } from './random.ts';
 
@@ -71,12 +72,17 @@ async function soakWatched(h: Harness, plan: HubSoakPlan, watchers?: HubWatchers
   const count = (what: string, into = counts): void => void (into[what] = (into[what] ?? 0) + 1);
   addScripts(h, size);
   h.model.on(/hub soak /).always((request) => modelAnswer(h, request));
-  const calls = new PatientCalls(h, (why) => count(why, refusals));
+  const refused = (why: string): void => count(why, refusals);
+  const attached = new PatientCalls((name, args, options) => h.call(name, args, options), refused);
+  const overHttp = watchers?.overHttp.map((call) => new PatientCalls(call, refused)) ?? [];
   const sessions = await Promise.all(
-    Array.from({ length: size }, (_, index) =>
+    Array.from({ length: size }, (_, index) => {
+      // Three in ten are called over HTTP, in each protocol era in turn.
+      const calls = (index % 10 < 3 ? overHttp[index % 2] : undefined) ?? attached;
       // Two in ten work in worktrees of their own, whose work is applied.
-      CountedSession.start({ h, calls, watchers }, `s${String(index)}`, index % 5 === 4 ? 'worktree' : 'directory'),
-    ),
+      const place = index % 5 === 4 ? 'worktree' : 'directory';
+      return CountedSession.start({ h, calls, watchers }, `s${String(index)}`, place);
+    }),
   );
 
   let isOver = false;
@@ -126,19 +132,25 @@ async function claudes(h: Harness): Promise<string[]> {
 
 const REFUSALS = new Set(['outcome unknown', 'UNAVAILABLE', 'PERMISSION_REQUEST_NOT_FOUND']);
 
+export type Caller = (
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  options?: CallOptions,
+) => Promise<Pick<CallResult, 'isError' | 'data' | 'text'>>;
+
 /** Calls that a killed hub may leave without an answer: what they say then is counted, and the session looked at. */
 class PatientCalls {
-  readonly #h: Harness;
+  readonly #call: Caller;
   readonly #refused: (why: string) => void;
 
-  constructor(h: Harness, refused: (why: string) => void) {
-    this.#h = h;
+  constructor(call: Caller, refused: (why: string) => void) {
+    this.#call = call;
     this.#refused = refused;
   }
 
   /** What the tool answered, or the code of an error that says nothing was done, or that nobody knows. */
   async try(name: string, args: Record<string, unknown>): Promise<{ data: Json } | { refused: string; text: string }> {
-    const { isError, data, text: answered } = await this.#h.call(name, args, { timeout: REST_MS });
+    const { isError, data, text: answered } = await this.#call(name, args, { timeout: REST_MS });
     if (!isError) return { data };
     const why = /outcome[^.]*unknown/i.test(answered)
       ? 'outcome unknown'
@@ -200,8 +212,9 @@ class CountedSession {
     const prompt = `hub soak ${name} 0 plain`;
     session.#prompts.push(prompt);
     const advanced = { sessionInitTimeoutMs: REST_MS, ...(place === 'worktree' && { workspace: { type: place } }) };
-    const { sessionId } = await h.ok('claude_code', { prompt, cwd: h.project, advanced });
-    session.#id = sessionId;
+    const started = await around.calls.try('claude_code', { prompt, cwd: h.project, advanced });
+    ok('data' in started, JSON.stringify(started));
+    session.#id = started.data.sessionId;
     session.#expectAnswer(await session.#rest(), prompt);
     return session;
   }

@@ -1,24 +1,33 @@
-/** What is open beside the callers of a hub that is killed: a reader of its stream, a page with a person, rules. */
+/** What is open beside the attached callers of a hub that is killed: HTTP clients, a stream, a page with a person, rules. */
 
 import { ok, strictEqual } from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Browser, Page } from 'playwright-core';
 import { openBrowser, openPage } from '../browser/browser.ts';
 import { pressOn, signInWith } from '../browser/page-steps.ts';
 import { builtServer } from '../harness/built-server.ts';
+import { connectClient, ERAS } from '../harness/connect-client.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Json } from '../harness/json.ts';
 import type { Harness } from '../harness/open-harness.ts';
+import { callTool } from '../harness/tool-call.ts';
+import type { Caller } from './hub-soak.ts';
 
 /** Tall enough for the requests of all sessions: what is far off the screen is not in the page. */
 const TALL = { width: 1000, height: 6_000 };
 const RETRY_MS = 100;
 const PRESS_MS = 3_000;
 const PATIENCE_MS = 120_000;
+/** A client whose stream a killed hub cut off waits for all of it. */
+const HTTP_CALL_MS = 20_000;
 
 export class HubWatchers {
+  /** MCP clients over HTTP, one for each protocol era. */
+  readonly overHttp: readonly Caller[];
+  readonly #clients: readonly Client[];
   readonly #api: PatientApi;
   readonly #stream: StreamReader;
   readonly #browser: Browser;
@@ -26,27 +35,34 @@ export class HubWatchers {
   readonly #errors: readonly string[];
   #pressing: Promise<unknown> = Promise.resolve();
 
-  private constructor(api: PatientApi, browser: Browser, page: Page, errors: readonly string[]) {
+  private constructor(
+    api: PatientApi,
+    { browser, page, errors }: { browser: Browser; page: Page; errors: readonly string[] },
+    clients: readonly Client[],
+  ) {
     this.#api = api;
     this.#browser = browser;
     this.#page = page;
     this.#errors = errors;
+    this.#clients = clients;
+    this.overHttp = clients.map(callerOf);
     this.#stream = new StreamReader(api);
   }
 
   static async open(h: Harness): Promise<HubWatchers> {
-    const made = await promisify(execFile)(
-      process.execPath,
-      [builtServer(), 'token', 'create', 'you', '--role', 'admin', '--json'],
-      { cwd: h.home, env: h.environment() },
+    const [you, program] = [await createToken(h, 'you', 'admin'), await createToken(h, 'program', 'caller')];
+    const clients = await Promise.all(
+      ERAS.map((era) => {
+        const requestInit = { headers: { authorization: `Bearer ${program}` } };
+        return connectClient(new StreamableHTTPClientTransport(new URL(`${h.hubUrl}/mcp`), { requestInit }), { era });
+      }),
     );
-    const { token } = JSON.parse(made.stdout) as { token: string };
     const browser = await openBrowser();
     try {
       const { page, errors } = await openPage(browser, { viewport: TALL });
       await page.goto(h.hubUrl);
-      await signInWith(page, token);
-      return new HubWatchers(new PatientApi(h, token), browser, page, errors);
+      await signInWith(page, you);
+      return new HubWatchers(new PatientApi(h, you), { browser, page, errors }, clients);
     } catch (error) {
       await browser.close();
       throw error;
@@ -54,6 +70,7 @@ export class HubWatchers {
   }
 
   async close(): Promise<void> {
+    for (const client of this.#clients) await client.close().catch(() => undefined);
     await this.#stream.close();
     await this.#browser.close();
   }
@@ -125,6 +142,25 @@ export class HubWatchers {
     this.#stream.check();
     strictEqual(this.#errors.join('\n'), '', 'errors of the page');
   }
+}
+
+async function createToken(h: Harness, name: string, role: string): Promise<string> {
+  const args = [builtServer(), 'token', 'create', name, '--role', role, '--json'];
+  const made = await promisify(execFile)(process.execPath, args, { cwd: h.home, env: h.environment() });
+  return (JSON.parse(made.stdout) as { token: string }).token;
+}
+
+/** Nobody knows the outcome of a call that a killed hub cut off. */
+function callerOf(client: Client): Caller {
+  return async (name, args) => {
+    try {
+      return await callTool(client, name, args, { timeout: HTTP_CALL_MS });
+    } catch (error) {
+      const said = String(error);
+      if (!/fetch failed|terminated|timed out|stopping|No hub/i.test(said)) throw error;
+      return { isError: true, data: undefined, text: `The outcome is unknown: ${said}` };
+    }
+  };
 }
 
 /** For calls that may be repeated at will. */
