@@ -93,18 +93,21 @@ export class HubWatchers {
         cause: error,
       });
     });
+    const settled = this.#page.locator(`article.request.settled[data-request="${requestId}"]`);
     for (;;) {
       try {
         this.#page.setDefaultTimeout(PRESS_MS);
         await pressOn(card, decision === 'allow' ? 'Allow' : 'Deny');
         await card.waitFor({ state: 'detached' });
-        return;
       } catch (error) {
         // The hub was killed meanwhile, and the page keeps the card open or has settled it without this press.
-        if ((await card.count()) === 0) return;
         if (performance.now() > deadline) throw error;
-        await sleep(RETRY_MS);
       }
+      const isShownSettled = (await settled.count()) > 0;
+      const { requests } = await this.#api.call('GET', 'requests');
+      if (!requests.some((open: Json) => open.requestId === requestId)) return;
+      ok(!isShownSettled, `The page shows ${requestId} as settled, but it is open.`);
+      await sleep(RETRY_MS);
     }
   }
 
