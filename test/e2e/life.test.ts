@@ -136,7 +136,7 @@ verifies('life.running-max', { toolsets: ['explicit'] }, async (variant) => {
 });
 
 verifies('life.running-max', { toolsets: ['compact'], when: 'and its commands are ended' }, async (variant) => {
-  const h = await variant.start({ env: runningAtMost(6000) });
+  const h = await variant.start({ env: runningAtMost(15_000) });
   const sessionId = await startEndless(h);
   expect(await runningCommands(h)).not.toEqual([]);
   expect(await h.waitUntilRest(sessionId)).toMatchObject(STOPPED.compact);
