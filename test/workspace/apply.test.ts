@@ -176,6 +176,27 @@ describe('apply', () => {
     expect(await status()).toBe('');
   });
 
+  test.each<[ApplyMode, string]>([
+    ['merge', 'apply-files'],
+    ['merge', 'apply-ref'],
+    ['patch', 'apply-done'],
+  ])('of another session first finishes a %s that was interrupted before %s', async (mode, step) => {
+    const second = (await createWorktree(scene.worktrees, { sessionId: 'abcdef02-x', cwd: scene.repo })).record;
+    await scene.write('second.txt', 'second\n', second.path);
+    await work();
+    const checkpoint = (reached: string): void => {
+      if (reached === step) throw new Error('cut off');
+    };
+    await expect(apply(mode, { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    await applyWork(scene.worktrees, second, { mode: 'merge' });
+    expect(await scene.read('second.txt')).toBe('second\n');
+    await expectApplied();
+    record = await current();
+    expect(record.journal).toBeUndefined();
+    expect(await apply(mode)).toMatchObject({ outcome: 'nothing-to-apply' });
+    expect(await status()).toBe(mode === 'merge' ? '' : ' M a.txt\n D gone.txt\n?? new/');
+  });
+
   test('names a file changed since an interruption, and completes once it is out of the way', async () => {
     await work();
     const checkpoint = async (step: string): Promise<void> => {

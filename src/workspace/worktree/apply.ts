@@ -32,7 +32,15 @@ import { GitError, gitWithoutHooks, UnfinishedError, withRefLocked } from '../gi
 import { withSparseness } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './check-out-files.ts';
-import { checkpoint, saveRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
+import {
+  checkpoint,
+  listRecordIds,
+  loadRecord,
+  saveRecord,
+  sealOf,
+  withRecord,
+  type WorktreeHost,
+} from './worktree-records.ts';
 
 export interface ApplyOptions {
   readonly mode: ApplyMode;
@@ -184,7 +192,8 @@ async function prepare(
   if ((await treeOf(host.git, commonDir, work)) === (await treeOf(host.git, commonDir, base.commit)))
     return { outcome: 'nothing-to-apply', record };
 
-  const target = await targetOf(host, record, mode);
+  let target = await targetOf(host, record, mode);
+  if (await finishOthers(host, record, target)) target = await targetOf(host, record, mode);
   if (mode !== 'patch' && (await isAncestor(host.git, commonDir, work, target.tip)))
     return {
       outcome: 'nothing-to-apply',
@@ -330,10 +339,36 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
     if (!(error instanceof UnfinishedError)) throw error;
     throw new DomainError(
       'INVALID_ARGUMENT',
-      `An apply of this session was interrupted and cannot be finished: ${error.message} Restore the named files (git restore) or commit them, then try again.`,
+      `An apply of session ${record.sessionId} was interrupted and cannot be finished: ${error.message} Restore the named files (git restore) or commit them, then try again.`,
     );
   }
   return (await finish(host, record, journal)).record;
+}
+
+/**
+ * Interrupted applies of other sessions to the same place. Once the base has moved they can no longer be finished, and
+ * the files that they had written would stay behind as uncommitted changes. Returns whether there were any. No deadlock:
+ * whoever waits here for another's lock has no journal that its holder could be waiting for.
+ */
+async function finishOthers(
+  host: WorktreeHost,
+  { id: own, commonDir }: WorktreeRecord,
+  { ref, checkout }: Target,
+): Promise<boolean> {
+  const isHere = ({ journal, ...other }: WorktreeRecord): boolean =>
+    journal?.operation === 'apply' &&
+    other.commonDir === commonDir &&
+    ((journal.ref !== undefined && journal.ref === ref) ||
+      (journal.checkout !== undefined && journal.checkout.workTree === checkout?.workTree));
+  let found = false;
+  for (const id of await listRecordIds(host)) {
+    if (id === own) continue;
+    const other = await loadRecord(host, id).catch(() => undefined);
+    if (!other || !isHere(other)) continue;
+    found = true;
+    await withRecord(host, id, (record) => settleApply(host, record));
+  }
+  return found;
 }
 
 async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<Target> {
