@@ -129,6 +129,32 @@ test('a hub killed between deciding and storing leaves the request open, and one
   expect(decisions).toMatchObject([{ outcome: 'deny', details: { request: 'r1' } }]);
 });
 
+test('a repeated call that was allowed is not asked about again when its process has not heard it from a killed hub', async () => {
+  const store = await STORES.sqlite();
+  const input = { command: 'make' };
+  const first = await startTestHub(store);
+  const { session } = await asking(first);
+  void (await first.agent()).ask('r1', 'Bash', input);
+  await eventually(() => session.findRequest('r1'), { what: 'the request is open' });
+  await first.engine.stored();
+  first.kill();
+
+  const second = await startTestHub(store);
+  second.engine.respond(session.id, 'r1', { decision: 'allow' });
+  const agent = await second.agent();
+  expect(agent.prompts).toMatchObject([expect.stringContaining('was allowed')]);
+  expect(await agent.ask('r2', 'Bash', input)).toEqual({ behavior: 'allow' });
+  second.kill();
+
+  const third = await startTestHub(store, { keeps: session.id });
+  const kept = await eventually(() => third.agents[0], { what: 'the process is adopted' });
+  expect(await kept.askAgain('r2', 'Bash', input)).toEqual({ behavior: 'allow' });
+  // Another call is another question.
+  void kept.ask('r3', 'Bash', input);
+  await eventually(() => third.engine.session(session.id).findRequest('r3'), { what: 'the next request is open' });
+  expect(third.engine.session(session.id).requests).toHaveLength(1);
+});
+
 test('a decision that was stored but not audited when the hub was killed is audited by the next one, once', async () => {
   const store = await STORES.sqlite();
   const hub = await startTestHub(store);

@@ -46,12 +46,21 @@ export class FakeAgent {
   ask(requestId: string, toolName: string, input: Record<string, unknown>, agentId?: string): Promise<Decision> {
     const toolUseId = `tool-${requestId}`;
     this.say({ kind: 'message', role: 'assistant', blocks: [{ kind: 'tool_call', toolUseId, toolName, input }] });
+    return this.askAgain(requestId, toolName, input, agentId);
+  }
+
+  /** A question that an earlier hub has had. */
+  askAgain(requestId: string, toolName: string, input: Record<string, unknown>, agentId?: string): Promise<Decision> {
     return this.#listener.onRequest({
       ...permissionAsk(toolName, input),
       requestId,
-      toolUseId,
+      toolUseId: `tool-${requestId}`,
       ...(agentId !== undefined && { agentId }),
     });
+  }
+
+  ready(): Promise<void> {
+    return Promise.resolve();
   }
 
   die(): void {
@@ -106,6 +115,8 @@ export interface TestHubOptions {
   readonly lease?: FleetLease;
   /** If omitted, sessions have no workspace to report changes in. */
   readonly workspaces?: EngineServices['workspaces'];
+  /** The session whose process an earlier hub has left, if one has. */
+  readonly keeps?: string;
   /** Whether a message is in its session's transcript; for an empty id, whether anything is. */
   readonly isWritten?: (messageId: string) => boolean;
 }
@@ -130,6 +141,7 @@ export async function openTestHub(
     isFleet = false,
     lease,
     workspaces,
+    keeps,
     isWritten = () => true,
   }: TestHubOptions = {},
 ): Promise<TestHub> {
@@ -162,15 +174,24 @@ export async function openTestHub(
   const agents: FakeAgent[] = [];
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
+  const launch = async (launched: AgentLaunch, listener: AgentListener): Promise<AgentProcess> => {
+    const agent = new FakeAgent(launched, listener);
+    agents.push(agent);
+    return agent as unknown as AgentProcess;
+  };
+  const run = { run: 'run', session: keeps ?? '', rules: {}, hasEnded: false, deaths: 0 };
   const engine = new Engine({ ...loadSettings({ ...host, argv }), sharedWorkspace }, CWD, {
     clock,
-    driver: {
-      launch: async (launch, listener) => {
-        const agent = new FakeAgent(launch, listener);
-        agents.push(agent);
-        return agent as unknown as AgentProcess;
+    driver: { launch },
+    ...(keeps !== undefined && {
+      kept: {
+        find: (id) => (id === keeps ? run : undefined),
+        has: () => false,
+        adopt: (_run, launched, listener) => launch(launched, listener),
+        end: async () => undefined,
+        leave: () => undefined,
       },
-    },
+    }),
     transcripts: {
       find: async () => ({ cwd: CWD }),
       lastCostUsd: async () => 0,

@@ -295,6 +295,13 @@ export class Conversation {
     return decision;
   }
 
+  /** The request by which a repeated call was allowed, if this is one. */
+  allowedBefore(toolUseId: string): string | undefined {
+    for (const { body } of this.log.newestFirst())
+      if (body.kind === 'repeated' && body.toolUseId === toolUseId) return body.requestId;
+    return undefined;
+  }
+
   /** The action that a person allowed and that is being carried out. */
   get actionUnderWay(): ActionUnderWay | undefined {
     return this.#own.underWay;

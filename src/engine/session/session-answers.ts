@@ -73,9 +73,12 @@ export async function decisionOn(session: Session, ask: PermissionAsk): Promise<
 }
 
 /** A process that an earlier server started may not have heard what that server had decided and stored. */
-async function earlierDecision(session: Session, { requestId }: PermissionAsk): Promise<Decision | undefined> {
+async function earlierDecision(
+  session: Session,
+  { requestId, toolUseId }: PermissionAsk,
+): Promise<Decision | undefined> {
   if (!session.launches.isAdopted || session.findRequest(requestId)) return undefined;
-  return session.services.decisionOn?.(requestId);
+  return session.services.decisionOn?.(session.conversation.allowedBefore(toolUseId) ?? requestId);
 }
 
 type Checked = Pick<Session, 'rules' | 'options' | 'worktree' | 'standing'>;
