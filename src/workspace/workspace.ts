@@ -254,7 +254,13 @@ export class Workspaces {
   /** A worktree created earlier, perhaps by another process. */
   async reopenWorktree(id: string): Promise<Workspace> {
     const host = await this.host();
-    const record = await withRecord(host, id, (found) => settleApply(host, found));
+    const record = await withRecord(host, id, (found) =>
+      settleApply(host, found).catch((error: unknown) => {
+        // Whoever applies or discards is told; the session can be read until then.
+        if (error instanceof DomainError) return found;
+        throw error;
+      }),
+    );
     return this.#withoutPlans({ ...worktreeOf(host, record, []), isResumed: true });
   }
 

@@ -197,6 +197,30 @@ describe('apply', () => {
     expect(await status()).toBe(mode === 'merge' ? '' : ' M a.txt\n D gone.txt\n?? new/');
   });
 
+  test('waits for a lock of the base, then names it; what was interrupted is finished once it is gone', async () => {
+    const lock = path.join(scene.repo, '.git', 'refs', 'heads', 'main.lock');
+    await work();
+    await writeFile(lock, '');
+    await expect(apply('merge')).rejects.toThrow(/Another git process is changing refs\/heads\/main.*main\.lock/);
+    expect((await current()).journal).toBeUndefined();
+    expect(await status()).toBe('');
+    await rm(lock);
+    const checkpoint = async (step: string): Promise<void> => {
+      if (step === 'apply-ref') throw new Error('cut off');
+    };
+    await expect(apply('merge', { ...scene.worktrees, checkpoint })).rejects.toThrow('cut off');
+    await writeFile(lock, '');
+    record = await current();
+    await expect(apply('merge')).rejects.toThrow('Another git process');
+    const snapshotsDir = path.join(scene.root, 'snapshots');
+    const workspaces = new Workspaces({ env: scene.host.env, ...scene.worktrees, snapshotsDir });
+    expect(await workspaces.reopenWorktree(record.id)).toMatchObject({ isResumed: true });
+    await rm(lock);
+    await apply('merge');
+    await expectApplied();
+    expect(await status()).toBe('');
+  });
+
   test('names a file changed since an interruption, and completes once it is out of the way', async () => {
     await work();
     const checkpoint = async (step: string): Promise<void> => {

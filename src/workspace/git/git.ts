@@ -192,7 +192,19 @@ export class UnfinishedError extends DomainError {
   }
 }
 
+/** Another git holds the lock of a ref, or one that was killed has left it behind. */
+export class RefBusyError extends DomainError {
+  constructor(ref: string, lock: string) {
+    super(
+      'SESSION_BUSY',
+      `Another git process is changing ${ref}. If there is none, remove ${lock}. Nothing was changed; try again.`,
+    );
+  }
+}
+
 const PATIENCE_MS = 30_000;
+/** Longer than others take to move a ref, or to let go of it once their hub has died. */
+const REF_LOCK_MS = 3_000;
 
 /**
  * Locks the ref at its old value, does the work, then moves it: no one else can move it in between, and if the work
@@ -203,7 +215,7 @@ export async function withRefLocked<T>(git: Git, update: RefUpdate, work: () => 
   const { ref, to, from, message } = update;
   const child = spawnGit(git.host, {
     cwd: git.cwd,
-    prefix: git.prefix,
+    prefix: [...git.prefix, '-c', `core.filesRefLockTimeout=${String(REF_LOCK_MS)}`],
     args: ['update-ref', '-m', message, '--stdin'],
     env: git.env,
   });
@@ -234,6 +246,8 @@ export async function withRefLocked<T>(git: Git, update: RefUpdate, work: () => 
   child.stdin?.write(`start\nupdate ${ref} ${to} ${from}\nprepare\n`);
   if (!(await answered('prepare'))) {
     if (/but expected|reference already exists|unable to resolve/.test(errors)) return undefined;
+    const lock = /'([^']+\.lock)': File exists/.exec(errors)?.[1];
+    if (lock !== undefined) throw new RefBusyError(ref, lock);
     throw new DomainError('INTERNAL', `${ref} cannot be moved: ${errors.trim()}. Nothing was changed.`);
   }
   try {

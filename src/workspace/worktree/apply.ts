@@ -28,7 +28,7 @@ import {
   refusal,
   mergeTrees,
 } from './commit-work.ts';
-import { GitError, gitWithoutHooks, UnfinishedError, withRefLocked } from '../git/git.ts';
+import { GitError, gitWithoutHooks, RefBusyError, UnfinishedError, withRefLocked } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './check-out-files.ts';
@@ -333,6 +333,7 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
   try {
     await carryOut(host, record, journal, true);
   } catch (error) {
+    if (error instanceof RefBusyError) throw error;
     // No file had been written: it has not happened, and need not.
     if (error instanceof DomainError && !(error instanceof UnfinishedError))
       return saveRecord(host, { ...others, commonDir });
