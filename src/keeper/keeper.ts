@@ -56,6 +56,7 @@ export class Keeper {
   readonly #runs = new Map<string, KeptRun>();
   /** What was said to runs that are just being started. */
   readonly #early = new Map<string, Frame<FromHub>[]>();
+  readonly #starting = new Set<Promise<void>>();
   readonly #secret = randomBytes(32).toString('hex');
   readonly #server: Server;
   readonly #looking: NodeJS.Timeout;
@@ -109,7 +110,7 @@ export class Keeper {
       clearTimeout(timer);
       const proof = frame.kind === 'message' && frame.message.t === 'prove' ? frame.message : undefined;
       const why = proof ? this.#refusal(proof, nonce) : 'prove first';
-      if (why === undefined) return this.#welcome(socket, proof?.pid ?? 0);
+      if (why === undefined) return void this.#welcome(socket, proof?.pid ?? 0);
       socket.end(messageFrame({ t: 'refused', why }));
     });
     socket.on('data', (chunk: Buffer) => {
@@ -145,7 +146,10 @@ export class Keeper {
     return undefined;
   }
 
-  #welcome(socket: Socket, pid: number): void {
+  async #welcome(socket: Socket, pid: number): Promise<void> {
+    // What the last hub began to start is there for the next one: not knowing of it, it would start the session again.
+    await Promise.all(this.#starting);
+    if (socket.destroyed) return;
     const displaced = this.#hub;
     if (displaced) {
       this.#lostHub('left');
@@ -198,7 +202,7 @@ export class Keeper {
       case 'prove':
         return;
       case 'spawn':
-        return void this.#spawn(message);
+        return this.#begin(message);
       case 'read':
         return this.#runs.get(message.run)?.read(message.after, this.#reader);
       case 'ack':
@@ -232,6 +236,11 @@ export class Keeper {
     stderr: (run, text) => this.#tell({ t: 'stderr', run, text }),
     exit: (run, exit) => this.#tell({ t: 'exit', run, exit }),
   };
+
+  #begin(message: Extract<FromHub, { t: 'spawn' }>): void {
+    const started = this.#spawn(message).finally(() => this.#starting.delete(started));
+    this.#starting.add(started);
+  }
 
   async #spawn({ run, label, command, args, cwd, env }: Extract<FromHub, { t: 'spawn' }>): Promise<void> {
     const marked = { ...env, ...this.#owner.adopt(run, label) };
@@ -315,6 +324,7 @@ export class Keeper {
 
   async #end(aloneMs: number | undefined): Promise<void> {
     clearInterval(this.#looking);
+    await Promise.all(this.#starting);
     const labels = [...this.#runs.values()].filter(({ isGone }) => !isGone).map(({ label }) => label);
     await Promise.all([...this.#runs.keys()].map((run) => this.#stop(run)));
     await this.#owner.release();

@@ -42,7 +42,7 @@ export function answerInstead({ id, method, isModern }: Request, away: Away, too
 function reasonOf(away: Away, toolset: Settings['toolset']): string {
   switch (away.kind) {
     case 'cut off':
-      return `The hub stopped during this call, so it may have been carried out. Check before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
+      return `The hub stopped during this call. Its outcome is unknown: it may have been carried out. Check before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
     case 'silent':
       return `The hub does not respond. The outcome of this call is unknown: it may have been carried out, or may be once the hub responds again. Check then, before you repeat it: ${WHERE_TO_LOOK[toolset]}.`;
     case 'not running':

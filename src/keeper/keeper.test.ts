@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ProcessOwner } from '../platform/process-owner.ts';
+import { Keeper } from './keeper.ts';
+import { KeptProcesses } from './kept-processes.ts';
+import { keeperFiles } from './protocol.ts';
+
+const STORE = 'store';
+
+it.runIf(process.platform === 'linux')(
+  'a hub that arrives while a process of the last one is being started learns of it and can read it',
+  async () => {
+    const hub = await keeperForHubs();
+    // Called last when a hub has proved what it is.
+    const proved = vi.spyOn(ProcessOwner.prototype, 'sessionOfGroup');
+    const prepare = Object.getOwnPropertyDescriptor(ProcessOwner.prototype, 'prepare')!
+      .value as ProcessOwner['prepare'];
+    let startNow = (): void => undefined;
+    const held = new Promise<void>((resolve) => (startNow = resolve));
+    vi.spyOn(ProcessOwner.prototype, 'prepare').mockImplementation(async function (this: ProcessOwner) {
+      await held;
+      return prepare.call(this);
+    });
+
+    const first = hub();
+    await first.open(STORE);
+    const run = randomUUID();
+    const { start } = await first.prepare(run, { session: 'session' });
+    start({ command: 'cat', args: [], env: {} }).stdin.write('{"said":"before"}\n');
+    first.leave();
+    await first.release();
+
+    proved.mockClear();
+    const second = hub();
+    const opened = second.open(STORE);
+    await vi.waitFor(() => expect(proved).toHaveBeenCalled());
+    startNow();
+    await opened;
+    expect(second.offers).toMatchObject([{ run, label: { session: 'session' } }]);
+    const said: string[] = [];
+    second.take(second.offers[0]!, 0).stdout.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    await vi.waitFor(() => expect(said.join('')).toContain('"said":"before"'));
+    second.leave();
+    await second.release();
+  },
+);
+
+/** A keeper in this process, which also holds the lock of the hub, and hubs for it. */
+async function keeperForHubs(): Promise<() => KeptProcesses> {
+  const stateDir = await realpath(await mkdtemp(path.join(os.tmpdir(), 'keeper-')));
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+  const socket = path.join(stateDir, 'kept.sock');
+  const { directory } = keeperFiles(stateDir);
+  await mkdir(directory);
+  await writeFile(path.join(directory, 'instance.0.lock'), JSON.stringify({ pid: process.pid }));
+  const keeper = new Keeper({ stateDir, socket });
+  onTestFinished(async () => {
+    await keeper.end();
+    await vi.waitFor(() => expect(exit).toHaveBeenCalled());
+    vi.restoreAllMocks();
+    await rm(stateDir, { recursive: true, force: true });
+  });
+  await keeper.listen();
+  return () =>
+    new KeptProcesses({
+      stateDir,
+      socket,
+      program: 'never started',
+      keepMs: 60_000,
+      env: {},
+      everStored: () => undefined,
+      log: () => undefined,
+    });
+}
