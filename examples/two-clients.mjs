@@ -16,7 +16,7 @@ try {
     call(ada, 'claude_code', { prompt: 'Name one thing this project does well.', waitMs: 120_000 }),
     call(grace, 'claude_code', { prompt: 'Name one thing this project could do better.', waitMs: 120_000 }),
   ]);
-  for (const { result } of answers) console.log(result?.result);
+  for (const { result, error } of answers) console.log(result?.result ?? error);
   // What one of them started does not exist for the other.
   console.log(await call(grace, 'claude_code_check', { action: 'poll', sessionId: answers[0].sessionId }));
 } finally {
