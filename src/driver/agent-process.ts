@@ -83,6 +83,7 @@ export class AgentProcess {
   #ended = false;
   /** By request id, until it is ready: a process that goes on asks again what nobody has read of its output yet. */
   #asked: Map<string, Asked> | undefined = new Map();
+  readonly #ready: Promise<ReadonlySet<string>>;
 
   constructor(
     sdk: Sdk,
@@ -103,8 +104,12 @@ export class AgentProcess {
     }
     claimed?.askWith(this.#canUseTool);
     this.#query = claimed?.query ?? sdk.query({ prompt: this.#input, options: this.#options(launch) });
-    const isReady = (): void => void (this.#asked = undefined);
-    this.ready().then(isReady, isReady);
+    this.#ready = this.#query.initializationResult().then(() => {
+      const asked = new Set(this.#asked?.keys());
+      this.#asked = undefined;
+      return asked;
+    });
+    this.#ready.catch(() => (this.#asked = undefined));
     this.gone = this.#consume();
     this.spawned = Promise.race([this.#child.spawned, this.gone]);
   }
@@ -129,9 +134,12 @@ export class AgentProcess {
     else this.#owner.unlend(this.#child.runId);
   }
 
-  /** Resolves when Claude Code has answered that it is ready: requests that it waits for have been asked by then. */
-  async ready(): Promise<void> {
-    await this.#query.initializationResult();
+  /**
+   * Resolves when Claude Code has answered that it is ready, with the ids of the requests that it waits for. The listener
+   * may not have them yet: each is passed on once another machine could continue from it.
+   */
+  ready(): Promise<ReadonlySet<string>> {
+    return this.#ready;
   }
 
   /** The models that Claude Code offers its user. */

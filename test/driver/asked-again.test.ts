@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CanUseTool, Options } from '@anthropic-ai/claude-agent-sdk';
-import { AgentProcess } from '../../src/driver/agent-process.ts';
+import { AgentProcess, type AgentLaunch } from '../../src/driver/agent-process.ts';
+import type { TranscriptMirror } from '../../src/driver/sdk-options.ts';
 import { deferred } from '../../src/engine/clock.ts';
 import type { PermissionAsk } from '../../src/driver/permission-ask.ts';
 
 /** An SDK whose process asks what the test has it ask; `ready` is its answer to the handshake. */
-function attached() {
+function attached(more: Partial<AgentLaunch> = {}) {
   const ready = deferred<void>();
   const asks: PermissionAsk[] = [];
   let canUseTool: CanUseTool | undefined;
@@ -23,11 +24,11 @@ function attached() {
     },
     onExit: () => undefined,
   };
-  const launch = { sessionId: 's', history: { kind: 'new' as const }, options: {}, env: {} };
-  new AgentProcess({ query } as never, {} as never, launch, listener, child as never);
+  const launch = { sessionId: 's', history: { kind: 'new' as const }, options: {}, env: {}, ...more };
+  const process = new AgentProcess({ query } as never, {} as never, launch, listener, child as never);
   const ask = (requestId: string, signal = new AbortController().signal) =>
     canUseTool!('Bash', { command: 'make' }, { requestId, toolUseID: `use ${requestId}`, signal });
-  return { ask, asks, ready };
+  return { process, ask, asks, ready };
 }
 
 test('a process that is taken over asks about one call twice, and is answered as if it had asked once', async () => {
@@ -44,4 +45,16 @@ test('a process that is taken over asks about one call twice, and is answered as
   await new Promise(setImmediate);
   await ask('r1');
   expect(asks).toHaveLength(3);
+});
+
+test('a request counts as asked again while its transcript is still being stored', async () => {
+  const stored = deferred<void>();
+  const mirror = { store: {}, holds: () => stored.promise } as unknown as TranscriptMirror;
+  const { process, ask, asks, ready } = attached({ mirror });
+  const answer = ask('r1');
+  ready.resolve();
+  expect([...(await process.ready())]).toEqual(['r1']);
+  expect(asks).toEqual([]);
+  stored.resolve();
+  expect((await answer)?.behavior).toBe('allow');
 });

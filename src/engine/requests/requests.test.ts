@@ -147,6 +147,20 @@ test('a request withdrawn before it could be opened is settled', () => {
   expect(bench.settled.get('gone')).toMatchObject([{ source: 'cancel', decision: { behavior: 'deny' } }]);
 });
 
+test('a process that goes on keeps what it asks again, however late that arrives; what it no longer asks is withdrawn', async () => {
+  const before = new Bench();
+  before.ask('late');
+  before.ask('forgotten');
+  const { book, settled } = new Bench();
+  for (const request of before.book.all) book.restore(recordOf(request));
+  book.expectAll();
+  book.withdrawUnasked(new Set(['late']));
+  expect(settled.get('forgotten')).toMatchObject([{ source: 'cancel' }]);
+  const answer = book.reattach(askOf('late', new AbortController().signal));
+  book.settle('late', ALLOW, 'caller');
+  expect(await answer).toEqual(ALLOW);
+});
+
 test.each([
   ['ExitPlanMode', 'plan_review'],
   ['AskUserQuestion', 'user_question'],

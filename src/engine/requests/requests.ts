@@ -165,8 +165,8 @@ export class RequestBook {
   }
 
   /** Claude Code no longer waits for those that it has not asked for again. */
-  withdrawUnasked(): void {
-    for (const [id, { asker }] of this.#pending) if (asker === 'expected') this.#withdraw(id);
+  withdrawUnasked(asked: ReadonlySet<string>): void {
+    for (const [id, { asker }] of this.#pending) if (asker === 'expected' && !asked.has(id)) this.#withdraw(id);
   }
 
   #withdraw(id: string): void {

@@ -385,7 +385,7 @@ export class Session implements AskingSession {
     // What the process was given before is not given again: its keeper remembers.
     for (const { id, text } of this.conversation.outbox.undelivered) process.send(text, id);
     process.ready().then(
-      () => this.conversation.requests.withdrawUnasked(),
+      (asked) => this.conversation.requests.withdrawUnasked(asked),
       () => undefined,
     );
   }
