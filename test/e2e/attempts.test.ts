@@ -156,6 +156,8 @@ describe('the work of several attempts', () => {
         { sessionId: two.sessionId, outcome: 'discarded', message: expect.stringContaining(two.workspace.branch) },
       ],
     });
+    expect(applied.message).toMatch(/^Applied \(merge\) to /);
+    expect(applied.message).not.toContain(two.sessionId);
     expect(git('rev-parse', 'HEAD')).toBe(applied.applied.after);
     expect(existsSync(two.workspace.path)).toBe(false);
     expect(git('show', `${two.workspace.branch}:two.txt`)).toContain('2000');
