@@ -242,7 +242,8 @@ export class KeptProcesses implements ProcessHome {
     const closed = once(connection.socket, 'close');
     this.#send({ t: isLeaving ? 'leave' : 'end' });
     if (isLeaving) connection.socket.end();
-    await Promise.race([closed, pause(STOP_MS)]);
+    // A hub that refuses to start ends on its own, so nothing may keep it alive once the keeper is gone.
+    await Promise.race([closed, pause(STOP_MS, undefined, { ref: false })]);
     connection.socket.destroy();
   }
 

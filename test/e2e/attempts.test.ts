@@ -156,6 +156,8 @@ describe('the work of several attempts', () => {
         { sessionId: two.sessionId, outcome: 'discarded', message: expect.stringContaining(two.workspace.branch) },
       ],
     });
+    expect(applied.message).toMatch(/^Applied \(merge\) to /);
+    expect(applied.message).not.toContain(two.sessionId);
     expect(git('rev-parse', 'HEAD')).toBe(applied.applied.after);
     expect(existsSync(two.workspace.path)).toBe(false);
     expect(git('show', `${two.workspace.branch}:two.txt`)).toContain('2000');
@@ -297,21 +299,24 @@ it('an attempt that cannot start takes the others with it, except for their chan
   const marker = join(h.home, 'worked');
   // The first one to be started fails, once the other has changed a file.
   const program = join(h.home, 'claude');
-  const fails = `mkdir "$0.first" 2>/dev/null && { until [ -e ${marker} ]; do sleep 0.05; done; exit 1; }`;
+  const fails = `mkdir "$0.first" 2>/dev/null && { until [ -e ${marker} ]; do sleep 0.05; done; echo 'no licence' >&2; exit 1; }`;
   writeFileSync(program, `#!/bin/sh\n${fails}\nexec "${claude!}" "$@"\n`, { mode: 0o755 });
   h.model.on('try').reply(bash(`echo kept > b.txt && touch ${marker}`), text('done'));
   const advanced = { pathToClaudeCodeExecutable: program };
   const args = { prompt: 'try', attempts: 2, allowedTools: ['Bash'], advanced };
   const { isError, data } = await h.call('claude_code', args);
   expect([isError, data.sessionId, data.status]).toEqual([true, '', 'error']);
-  expect(data.error).toContain('The attempts that had started were cancelled. Worktrees with changes stay: ');
+  expect(data.error).toContain(
+    'no licence. The attempts that had started were cancelled. Worktrees with changes stay: ',
+  );
   const [, left, ...more] = git('worktree', 'list', '--porcelain').match(/^worktree .*/gm)!;
   expect(more).toEqual([]);
   const worktree = left!.replace('worktree ', '');
   expect(data.error).toContain(worktree);
   expect(readFileSync(join(worktree, 'b.txt'), 'utf8')).toBe('kept\n');
   const { sessions } = await h.ok('claude_code_session', { action: 'list' });
-  expect(sessions).toMatchObject([{ status: 'cancelled' }]);
+  // Not by the caller, who asked for nothing of the kind.
+  expect(sessions).toMatchObject([{ status: 'cancelled', cancelledSource: 'cleanup' }]);
 });
 
 it('DENY_OPTIONS=workspace covers attempts', async () => {

@@ -55,6 +55,7 @@ test('a resumed process and a fork get the remaining budget, and nothing starts 
   await waitUntilParked();
   const message = await h.fails('claude_code_reply', { sessionId, prompt: 'third' }, 'PERMISSION_DENIED');
   expect(message).toContain('budget of $1');
+  expect((await h.waitUntilRest(sessionId)).result.errorSubtype).toBe('error_max_budget_usd');
   await h.fails('claude_code_reply', { sessionId, prompt: 'third', forkSession: true }, 'PERMISSION_DENIED');
 
   // What a fork took over was paid by its parent, and is known.
@@ -117,13 +118,16 @@ test('a session with a budget does not go on once it is unknown what is left of 
   const { sessionId } = await h.ok('claude_code', { prompt: 'killed' });
   await waiting.arrived;
   await killClaude(h, sessionId);
-  await h.waitUntilRest(sessionId);
+  const { result: crashed } = await h.waitUntilRest(sessionId);
+  expect(crashed).toMatchObject({ errorSubtype: 'process_exited', work: { commandsRun: 1 } });
   for (const forkSession of [false, true]) {
     const reply = { sessionId, prompt: 'after the crash', forkSession };
     const message = await h.fails('claude_code_reply', reply, 'PERMISSION_DENIED');
     expect(message).toContain('budget of $1');
     expect(message).toContain('Start a new session');
   }
+  // A refused reply is no turn: what the last one did can still be read.
+  expect((await h.waitUntilRest(sessionId)).result).toEqual(crashed);
 });
 
 test('what a turn spent before its hub was killed counts against the budget', async () => {

@@ -24,6 +24,16 @@ async function startHub(prepare: (state: string) => unknown): Promise<{ state: s
   return { state, stderr };
 }
 
+it('ends at once when it may not listen where it is told to', async () => {
+  const home = await createHome();
+  onTestFinished(() => home.remove());
+  const began = performance.now();
+  const { code, stderr } = await runCommand(['hub', '--listen', '0.0.0.0:0'], { env: home.env(), cwd: home.project });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('0.0.0.0 is not loopback') });
+  // It has started its keeper by then, and used to stay for as long as it would have waited for that.
+  expect(performance.now() - began).toBeLessThan(8_000);
+});
+
 it('refuses a store of a newer version', async () => {
   const migrations = [...MIGRATIONS, 'CREATE TABLE later (id TEXT PRIMARY KEY)'];
   const { stderr } = await startHub(async (state) => {

@@ -119,11 +119,11 @@ describe('apply as merge or patch', () => {
   ])('changes nothing if there is %s, and names it', async (_, prepare, message) => {
     await work();
     await prepare();
-    const before = await checkoutState();
+    const uncommitted = (): Promise<string> => scene.gitAt(record.path, 'status', '--porcelain=v2', '--branch');
+    const before = [await checkoutState(), await uncommitted()];
     for (const mode of MERGE_AND_PATCH) {
       await expect(apply(mode)).rejects.toThrow(message);
-      expect(await checkoutState()).toEqual(before);
-      expect(await scene.gitAt(record.path, 'status', '--porcelain')).toBe('');
+      expect([await checkoutState(), await uncommitted()]).toEqual(before);
       expect((await current()).journal).toBeUndefined();
     }
   });

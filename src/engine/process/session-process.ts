@@ -90,6 +90,17 @@ export class SessionProcess {
     this.#initTimeoutMs = ms;
   }
 
+  /**
+   * Throws if the budget has nothing left for a message: before a turn begins, which would replace the last result. The
+   * transcript of a portable session is up to date only once it is locked: what it says of a killed turn has to wait.
+   */
+  async checkAffordable(options: SessionOptions, isPortable: boolean): Promise<void> {
+    if (options.maxBudgetUsd === undefined) return;
+    if (!isPortable) await this.#beginCounting('again');
+    const { costUnknown, ...spent } = this.#conversation.totals.session;
+    withBudgetLeft(options, { ...spent, ...(costUnknown && !isPortable && { costUnknown }) }, true);
+  }
+
   /** Launches a process with these options. If it does not come up, the conversation's turn ends with the reason. */
   async launch(options: SessionOptions, first: Message | undefined, occasion: Occasion): Promise<void> {
     this.#isAdopted = false;
@@ -166,16 +177,20 @@ export class SessionProcess {
     occasion: Occasion,
     listener: AgentListener,
   ): Promise<Launched> {
-    const { totals } = this.#conversation;
     await this.#fetchTranscript(occasion);
-    const history = occasion === 'first' ? this.origin : await this.#history();
-    const counted = history.kind === 'fork' ? history.of : this.#id;
-    const recorded = history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted);
-    totals.beginProcess(recorded, history.kind === 'resume', this.#services.clock.wallTime());
-    const affordable = withBudgetLeft(given, totals.session, first !== undefined);
+    const history = await this.#beginCounting(occasion);
+    const affordable = withBudgetLeft(given, this.#conversation.totals.session, first !== undefined);
     const options = this.streamsText ? withPartialMessages(affordable) : affordable;
     const whole = first && (await this.#withUnwritten(first));
     return { process: await this.#services.launch({ sessionId: this.#id, history, options }, listener), first: whole };
+  }
+
+  async #beginCounting(occasion: Occasion): Promise<SessionOrigin> {
+    const history = occasion === 'first' ? this.origin : await this.#history();
+    const counted = history.kind === 'fork' ? history.of : this.#id;
+    const recorded = history.kind === 'new' ? 0 : await this.#services.recordedCostUsd(counted);
+    this.#conversation.totals.beginProcess(recorded, history.kind === 'resume', this.#services.clock.wallTime());
+    return history;
   }
 
   /** A killed process may not have written down its last prompts: they are repeated before the new one. */

@@ -125,6 +125,12 @@ test.each<[string, OpenRequest, Answer, string]>([
     'must be those asked',
   ],
   [
+    'an empty input, for which Claude Code would run the original',
+    command,
+    { decision: 'allow', updatedInput: {} },
+    'updatedInput is empty',
+  ],
+  [
     'answers to a request that is not a question',
     command,
     { decision: 'allow', answers: ['yes'] },

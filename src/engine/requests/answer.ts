@@ -83,6 +83,13 @@ function answeredInput(request: OpenRequest, answer: Answer): Record<string, unk
         `answers are only valid for questions; this request is about ${request.ask.toolName}.`,
       );
     }
+    // Claude Code takes it for no change, and would run what was asked for.
+    if (updatedInput && Object.keys(updatedInput).length === 0) {
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        'updatedInput is empty, and it replaces the whole input: give every field, or omit it to run the original input.',
+      );
+    }
     return updatedInput;
   }
   const { questions, answers: inner, ...rest } = updatedInput ?? {};

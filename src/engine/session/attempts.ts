@@ -96,7 +96,7 @@ async function openWorktrees(
 async function withdrawn(reason: unknown, sessions: readonly Session[]): Promise<DomainError> {
   const kept = await Promise.all(
     sessions.map(async (session) => {
-      await session.cancel('another attempt of the same start failed to start', 'caller');
+      await session.cancel('another attempt of the same start failed to start', 'cleanup');
       const workspace = await session.work.workspace();
       try {
         await workspace.discard();
@@ -110,5 +110,7 @@ async function withdrawn(reason: unknown, sessions: readonly Session[]): Promise
   const left = kept.flat();
   const stay = left.length === 0 ? '' : ` Worktrees with changes stay: ${left.join('; ')}.`;
   const code = reason instanceof DomainError ? reason.code : 'INTERNAL';
-  return new DomainError(code, `${messageOf(reason)}${others}${stay}`, { cause: reason });
+  const why = messageOf(reason);
+  const end = /[.!?]$/.test(why) ? '' : '.';
+  return new DomainError(code, `${why}${end}${others}${stay}`, { cause: reason });
 }

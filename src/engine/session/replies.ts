@@ -79,6 +79,7 @@ export class Replies {
     // A closing process is still registered, and would look like someone else's.
     await session.process.closed();
     await this.#host.transcripts.checkNotHeld(session.id);
+    await session.launches.checkAffordable(session.options, session.mobility.portable);
     await this.#parts.registry.withPlace((place) => {
       place.session = session;
       return session.prompt(request.prompt);

@@ -79,7 +79,7 @@ const SUMMARIES: readonly RegExp[] = [
 const NODE_COUNT = /^[#ℹ] (pass|fail|cancelled|skipped|todo) (\d+)$/;
 
 const REPORTS_FAILURE =
-  /\b(fail|failed|failing|failures?|errors?)[:=]? [1-9]|=[1-9]\d*\)|\b[1-9]\d* (failed|failing|failures?|errors?)\b|\bFAILED\b|^FAIL\b|\bFAILURE\b/m;
+  /\b(fail|failed|failing|failures?|errors?)[:=]? [1-9]|=[1-9]\d*\)|\b[1-9]\d* (failed|failing|failures?|errors?)\b|\bFAILED\b|^FAIL\b|\bFAILURE\b|^npm (error|ERR!)|^make(\[\d+\])?: \*\*\* /m;
 
 const NOISE: readonly RegExp[] = [
   /^\s*$/,

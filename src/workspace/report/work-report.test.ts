@@ -149,6 +149,16 @@ describe('attention', () => {
       ['The last check exited with 0, but reports failures: npm test'],
     ],
     [
+      'a check that could not run, with its exit code lost',
+      () => evidence([bash('npm test; true', 0, 'npm error Missing script: "test"')], { changes: [] }),
+      ['The last check exited with 0, but reports failures: npm test'],
+    ],
+    [
+      'a target that failed behind a pipe',
+      () => evidence([bash('make test | tail -1', 0, 'make: *** [Makefile:3: test] Error 1')], { changes: [] }),
+      ['The last check exited with 0, but reports failures: make test'],
+    ],
+    [
       'an edit after the check, and changed tests',
       () =>
         evidence([bash('npm test'), edit('/a', ['+1'])], {

@@ -21,12 +21,12 @@ import {
 import { copyIndex, readStatus } from '../git/status.ts';
 import {
   commitTree,
-  commitWork,
   identityOf,
   nameSome,
   operationInProgress,
   refusal,
   mergeTrees,
+  withWorkCommit,
 } from './commit-work.ts';
 import { GitError, gitWithoutHooks, RefBusyError, UnfinishedError, withRefLocked } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
@@ -100,8 +100,8 @@ export interface PlannedApply {
 type NothingToApply = Extract<ApplyOutcome, { outcome: 'nothing-to-apply' }>;
 
 /**
- * Brings the session's work to its base, or refuses and changes nothing there. The worktree is left unchanged; later
- * work counts from here.
+ * Brings the session's work to its base, or refuses and changes nothing, neither there nor in the worktree, whose files
+ * always stay as they are. Later work counts from here.
  */
 export async function applyWork(
   host: WorktreeHost,
@@ -110,9 +110,8 @@ export async function applyWork(
 ): Promise<ApplyOutcome> {
   const record = await settleApply(host, given);
   const tip = await resolveCommit(host.git, record.commonDir, record.branch);
-  const wanted = await commitToApply(host, record, options);
-  const ready = await prepare(host, record, wanted);
-  return 'outcome' in ready ? ready : perform(host, ready, wanted.commit !== tip);
+  const ready = await commitAndPrepare(host, record, options);
+  return 'outcome' in ready ? ready : perform(host, ready, ready.work !== tip);
 }
 
 /** Commits the work and finds out what applying it would do, or why it is impossible. The base stays as it is. */
@@ -123,9 +122,10 @@ export async function planApply(
 ): Promise<PlannedApply | NothingToApply> {
   const record = await settleApply(host, given);
   const { commit } = options;
-  const wanted =
-    commit === undefined ? await commitToApply(host, record, options) : { ...named(record, options), commit };
-  const ready = await prepare(host, record, wanted);
+  const ready =
+    commit === undefined
+      ? await commitAndPrepare(host, record, options)
+      : await prepare(host, record, { ...named(record, options), commit });
   if ('outcome' in ready) return ready;
   const { mode, message, work, target, to } = ready;
   const { commonDir } = record;
@@ -177,9 +177,18 @@ function named({ id }: WorktreeRecord, { mode, message, by }: ApplyOptions): Omi
   return { mode, by, message: message ?? `Work of Claude Code session ${id}` };
 }
 
-async function commitToApply(host: WorktreeHost, record: WorktreeRecord, options: ApplyOptions): Promise<Wanted> {
+/** The work is committed to its branch only if it can be applied: a refusal changes nothing. */
+function commitAndPrepare(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  options: ApplyOptions,
+): Promise<Ready | NothingToApply> {
   const wanted = named(record, options);
-  return { ...wanted, commit: await commitWork(host, record, wanted.message) };
+  return withWorkCommit(host, record, wanted.message, async ({ commit, take }) => {
+    const ready = await prepare(host, record, { ...wanted, commit });
+    if (!('outcome' in ready)) await take();
+    return ready;
+  });
 }
 
 /** Everything up to the first change that others could see. */
@@ -469,7 +478,7 @@ async function resultOf(
   const merged = await mergeTrees(seal, { ours: target.tip, theirs: work, taken: base.commit });
   if ('conflicts' in merged)
     throw refusal(
-      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree, resolve the conflicts there, then try again.`,
+      `The work conflicts with ${target.ref === undefined ? record.origin : shortBranch(target.ref)} in ${nameSome(merged.conflicts)}. Commit the work and merge ${target.ref === undefined ? 'its HEAD' : shortBranch(target.ref)} in the worktree, resolve the conflicts there, then try again.`,
     );
   if (mode === 'patch') return merged.tree;
   const parents = mode === 'merge' ? [target.tip, work] : [target.tip];

@@ -11,8 +11,28 @@ import { newFilters } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
 import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './worktree-records.ts';
 
+/** The work as a commit that nothing refers to yet, or the branch's tip if all of it is committed. */
+export interface WorkCommit {
+  readonly commit: string;
+  /** Moves the branch and the index there. */
+  readonly take: () => Promise<void>;
+}
+
 /** Commits uncommitted work in the worktree to its branch. Returns the branch's tip. */
-export async function commitWork(host: WorktreeHost, record: WorktreeRecord, message: string): Promise<string> {
+export function commitWork(host: WorktreeHost, record: WorktreeRecord, message: string): Promise<string> {
+  return withWorkCommit(host, record, message, async ({ commit, take }) => {
+    await take();
+    return commit;
+  });
+}
+
+/** Unless `use` takes the commit, the worktree stays as it is. */
+export async function withWorkCommit<T>(
+  host: WorktreeHost,
+  record: WorktreeRecord,
+  message: string,
+  use: (work: WorkCommit) => Promise<T>,
+): Promise<T> {
   const checkout = checkoutOfRecord(record);
   const tip = await requireOwnBranch(host, record);
   const index = path.join(checkout.gitDir, 'index');
@@ -21,8 +41,8 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
   if (!(await lstat(index)).isFile()) throw new DomainError('INVALID_ARGUMENT', `${index} is not a file.`);
   try {
     await copyIndex(index, temporary, constants.COPYFILE_EXCL);
-    const use = { head: tip, objects: 'repository', index: temporary, files: true } as const;
-    const commit = await sealed(sealOf(host, record), use, async (git) => {
+    const sealing = { head: tip, objects: 'repository', index: temporary, files: true } as const;
+    const commit = await sealed(sealOf(host, record), sealing, async (git) => {
       const hidden = await hiddenFiles(git, record.path);
       if (hidden.length > 0) await revealFiles(git, hidden);
       const status = await readStatus(git, record.path);
@@ -32,14 +52,16 @@ export async function commitWork(host: WorktreeHost, record: WorktreeRecord, mes
       const tree = (await git(['write-tree'])).trim();
       return (await git(commitTree(tree, [tip], message), { env: identityOf(record.pinned) })).trim();
     });
-    if (commit === undefined) return tip;
-    await checkpoint(host, 'commit-index');
-    // The index first: a crash after it leaves the work staged, not half undone.
-    await rename(temporary, index);
-    await checkpoint(host, 'commit-ref');
-    const git = await gitWithoutHooks(host.git, checkout.gitDir);
-    await git(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
-    return commit;
+    const take = async (): Promise<void> => {
+      if (commit === undefined) return;
+      await checkpoint(host, 'commit-index');
+      // The index first: a crash after it leaves the work staged, not half undone.
+      await rename(temporary, index);
+      await checkpoint(host, 'commit-ref');
+      const git = await gitWithoutHooks(host.git, checkout.gitDir);
+      await git(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
+    };
+    return await use({ commit: commit ?? tip, take });
   } finally {
     await rm(temporary, { force: true });
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Asked } from '../../../engine/requests/own-actions.ts';
 import { describeRewind } from '../../../engine/session/session-rewinds.ts';
 import type { ShownRecord } from '../../../schema/records.ts';
-import { describeApply, describeDiscard } from '../../../engine/session/work-words.ts';
+import { describeApply, describeDiscard, type AppliedWork } from '../../../engine/session/work-words.ts';
 import type { EngineClient } from '../../../engine/client.ts';
 import type { SessionReading } from '../../../engine/conversation/reading.ts';
 import { DomainError, formatError } from '../../../errors/errors.ts';
@@ -196,7 +196,10 @@ export const claudeCodeSession = defineTool({
         const { mode = 'merge', message, discardOthers } = asked;
         const sessionId = idOf(args);
         const outcome = await engine.execute<'apply'>({ kind: 'apply', sessionId, mode, message, discardOthers });
-        const answer = answerOf(await acted(sessionId, args, context, outcome, (done) => describeApply(done)));
+        const describe = (done: AppliedWork): string =>
+          // What became of the others stands in `applied`.
+          describeApply(done.outcome === 'applied' ? { ...done, others: [] } : done);
+        const answer = answerOf(await acted(sessionId, args, context, outcome, describe));
         if ('asked' in outcome || outcome.outcome === 'nothing-to-apply') return answer;
         const remove = (id: string): string => `claude_code_session {action: "discard", sessionId: "${id}"}`;
         return { ...answer, applied: appliedView(outcome, remove) };
