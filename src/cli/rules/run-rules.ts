@@ -221,7 +221,7 @@ const exportRules: Action = async (words, _flags, { rules, terminal, writeError 
   const active = known.filter(({ inactive }) => inactive === undefined);
   const all = active.map((rule) => contentOf({ ...ruleFields.strip().parse(rule), expiresAt: rule.expiresAt }));
   const left = known.length - active.length;
-  if (left > 0) writeError(`Left out: ${counted(left, 'rule')} that decide nothing at present; see "rules list".\n`);
+  if (left > 0) writeError(`Left out: ${counted(left, 'rule')} not in force; see "rules list".\n`);
   terminal.write(`${JSON.stringify({ rules: all }, null, 2)}\n`);
   return 0;
 };
