@@ -153,7 +153,7 @@ interface Shape {
 }
 
 /**
- * `null` for an optional parameter means omitted, at any depth. Only the schema knows what is a parameter: in free-form
+ * `null` for an optional parameter means omitted, at any depth, unless its schema is nullable. Only the schema knows what is a parameter: in free-form
  * data (an input, a JSON Schema, settings) a null is a value.
  */
 function withoutNulls(schema: z.ZodType, value: unknown): unknown {
@@ -173,8 +173,14 @@ function strip(schema: Shape, value: unknown): unknown {
     const parameter = Object.hasOwn(shape, name) ? shape[name] : undefined;
     // Further parameters that the SDK knows and this schema passes through, such as those of a sub-agent.
     if (!parameter) return item === null && catchall?.def.type === 'unknown' ? [] : [item];
-    return item === null && parameter.safeParse(undefined).success ? [] : [strip(parameter, item)];
+    const isOmitted = item === null && !isNullable(parameter) && parameter.safeParse(undefined).success;
+    return isOmitted ? [] : [strip(parameter, item)];
   });
+}
+
+/** Where a schema names null as a value, it means something of its own. */
+function isNullable({ def: { type, innerType } }: Shape): boolean {
+  return type === 'nullable' || (innerType !== undefined && isNullable(innerType));
 }
 
 function stripAsOneOf(options: readonly Shape[], value: object): unknown {

@@ -285,8 +285,14 @@ export const renameBody = z.strictObject({ title: z.string().trim().min(1).max(2
 /** `POST …/archive`: puts a session at rest away, or takes it back. */
 export const archiveBody = z.strictObject({ archived: z.boolean().default(true) });
 
+const prompt = z
+  .string()
+  .min(1)
+  .max(1_000_000)
+  .refine((text) => text.trim() !== '', 'must not be blank');
+
 /** `PATCH …/messages/{message}`: other words for a message that is still queued. */
-export const queuedMessageBody = z.strictObject({ prompt: z.string().min(1).max(1_000_000) });
+export const queuedMessageBody = z.strictObject({ prompt });
 
 /** What the sessions that the hub still has have cost, by day, project and owner; most first, days newest first. */
 export const costsAnswer = z.object({
@@ -298,8 +304,6 @@ export const costsAnswer = z.object({
   unknown: count,
 });
 export type CostsAnswer = z.infer<typeof costsAnswer>;
-
-const prompt = z.string().min(1).max(1_000_000);
 
 /** A start: the options of `claude_code`. Those under `advanced` may also be given at top level. */
 export const startBody = z.strictObject({
@@ -416,7 +420,7 @@ export type RequestsPage = z.infer<typeof requestsPage>;
 
 export const answerBody = z.strictObject({
   decision: z.enum(VERDICTS),
-  /** With `deny`: told to Claude. */
+  /** Told to Claude. */
   message: z.string().max(10_000).optional(),
   /** With `deny`: also stops the turn. */
   interrupt: z.boolean().optional(),

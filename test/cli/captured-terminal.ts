@@ -24,6 +24,7 @@ export function captureTerminal(answers: readonly string[] = [], keys: readonly 
     write: (written) => void (text += written),
     writeError: (written) => void (text += written),
     key: () => Promise.resolve(pressed.shift() ?? 'end'),
+    dropTyped: () => Promise.resolve(true),
     async ask(question) {
       asked.push(question);
       const answer = left.shift();

@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { runRules, type RulesCommandContext } from '../../src/cli/rules/run-rules.ts';
+import type { HubApi } from '../../src/cli/client/hub-api.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { STORES, temporaryDirectory } from '../store/stores.ts';
 
@@ -61,6 +62,52 @@ test('a rule is made, listed, exported, imported and removed', async () => {
   expect(await store.rules()).toHaveLength(2);
   for (const { id } of await store.rules()) expect((await run('remove', id)).code).toBe(0);
   expect((await run('list')).out).toBe('There are no rules.\n');
+});
+
+test('a rule that decides nothing is listed as such, and not exported: importing it would put it in force', async () => {
+  const { run, store } = await openScene();
+  const content = { decision: 'allow', tool: 'Bash', createdBy: 'person', createdAt: 1, enabled: true } as const;
+  for (const rule of [
+    { ...content, id: 'active', match: 'npm test' },
+    { ...content, id: 'off', match: 'npm publish', enabled: false },
+    { ...content, id: 'expired', match: 'npm audit', expiresAt: 2 },
+    { ...content, id: 'orphan', match: 'npm ci', createdBy: 'token:t_gone' },
+  ])
+    await store.write([{ type: 'rule.put', rule }]);
+  const { out } = await run('list');
+  for (const [id, words] of [
+    ['off', 'disabled'],
+    ['expired', 'expired 1970'],
+    ['orphan', 'off: its author has lost the role'],
+    ['active', 'never used'],
+  ] as const)
+    expect(out.split('\n').find((line) => line.startsWith(`${id} `))).toMatch(new RegExp(`${words}.*$`));
+  const listed = JSON.parse((await run('list', '--json')).out) as { id: string; inactive?: string }[];
+  expect(Object.fromEntries(listed.map(({ id, inactive }) => [id, inactive]))).toEqual({
+    ...{ active: undefined, off: 'disabled', expired: 'expired', orphan: 'author' },
+  });
+  const exported = await run('export');
+  expect(JSON.parse(exported.out).rules).toEqual([{ decision: 'allow', tool: 'Bash', match: 'npm test' }]);
+  expect(exported.err).toContain('Left out: 3 rules');
+});
+
+test('with a token a file is imported whole or not at all', async () => {
+  const made = new Set<string>();
+  const hub = {
+    async post(path: string, rule: { match?: string }) {
+      if (path.endsWith('/replay')) return { considered: 0, matched: 0, allowed: 0, denied: 0, requests: [] };
+      if (rule.match === 'npm ci') throw new Error('An approver makes rules for one repository');
+      made.add(String(rule.match));
+      return { rule: { id: rule.match } };
+    },
+    delete: async (path: string) => made.delete(decodeURIComponent(path.split('/').at(-1) ?? '')),
+  };
+  const { run, directory } = await openScene({ openHub: () => hub as unknown as HubApi });
+  const file = path.join(directory, 'pack.json');
+  const rules = ['npm test', 'npm ci', 'npm audit'].map((match) => ({ decision: 'allow', tool: 'Bash', match }));
+  await writeFile(file, JSON.stringify({ rules }));
+  expect(await run('import', file)).toMatchObject({ code: 1, err: expect.stringContaining('for one repository') });
+  expect([...made]).toEqual([]);
 });
 
 test('a pack is for this repository unless the person says otherwise', async () => {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import {
   apiSessionDetail,
   requestsPage,
+  sessionsPage,
   type ApiError,
   type AnswerAnswer,
   type StopAnswer,
@@ -128,6 +129,55 @@ test('with --approvals human, approvers can answer through the API, callers cann
     expect(await answer(caller)).toMatchObject({ status: 403, json: { error: { code: 'PERMISSION_DENIED' } } });
   expect((await answer(APPROVER)).status).toBe(200);
   expect(await decision).toMatchObject({ behavior: 'allow' });
+});
+
+test('a prompt that is blank, or an option given twice with different values, is refused', async () => {
+  const here = await open();
+  const { world } = here;
+  const { agent, id } = await started(here);
+  const post = (path: string, body: object) =>
+    world.call(CALLER, 'POST', `/api/v1/sessions${path}`, { body: { prompt: ' \n\t', ...body } });
+  const cwd = process.cwd();
+  for (const [path, body] of [
+    ['', { cwd }],
+    [`/${id}/messages`, {}],
+    [`/${id}/fork`, {}],
+    ['', { prompt: 'x', cwd, effort: 'low', advanced: { effort: 'high' } }],
+  ] as const)
+    expect(await post(path, body), `${path} ${JSON.stringify(body)}`).toMatchObject({
+      status: 400,
+      json: {
+        error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(/not be blank|effort is given twice/) },
+      },
+    });
+  expect(hubSessions(await world.call(CALLER, 'GET', '/api/v1/sessions'))).toEqual([id]);
+  expect(agent.prompts).toHaveLength(1);
+});
+
+const hubSessions = ({ json }: { json: unknown }): string[] =>
+  sessionsPage.parse(json).sessions.map(({ sessionId }) => sessionId);
+
+test('an answer with what does not go with its decision is refused, and the request stays open', async () => {
+  const here = await open();
+  const { world } = here;
+  const { agent } = await started(here);
+  const decision = agent.ask('r1', 'Bash', { command: 'ls' });
+  await expect.poll(() => inbox(world)).toHaveLength(1);
+  const answer = (body: object) => world.call(CALLER, 'POST', '/api/v1/requests/r1/answer', { body });
+  for (const [body, named] of [
+    [{ decision: 'deny', always: true }, 'always'],
+    [{ decision: 'deny', acceptEdits: true }, 'acceptEdits'],
+    [{ decision: 'deny', updatedInput: { command: 'ls -l' } }, 'updatedInput'],
+    [{ decision: 'deny', answers: ['yes'], confirm: 'x' }, 'answers, confirm'],
+    [{ decision: 'allow', interrupt: true }, 'interrupt'],
+  ] as const)
+    expect(await answer(body)).toMatchObject({
+      status: 400,
+      json: { error: { code: 'INVALID_ARGUMENT', message: expect.stringContaining(`${named}: only valid with`) } },
+    });
+  expect(await inbox(world)).toHaveLength(1);
+  expect((await answer({ decision: 'deny', always: false, message: 'no' })).status).toBe(200);
+  expect(await decision).toMatchObject({ behavior: 'deny', message: 'no' });
 });
 
 test('a start without a directory, or outside the allowed ones, is refused', async () => {

@@ -127,11 +127,13 @@ test('a client driven only by the document can call every operation except sign-
   expect([...operations.keys()].sort()).toEqual([...Object.keys(calls), ...testedElsewhere].sort());
 });
 
-test('every operation has a unique name and documents 401 and 404', async () => {
+test('every operation has a unique name and documents the errors that any may return', async () => {
   const { document } = await clientOf(await openApi());
   expect(document.openapi).toBe('3.1.0');
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
-  for (const { responses } of operations)
-    expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '404']));
+  for (const { responses, requestBody } of operations)
+    expect(Object.keys(responses)).toEqual(
+      expect.arrayContaining(['401', '404', '500', ...(requestBody ? ['413', '415'] : [])]),
+    );
 });

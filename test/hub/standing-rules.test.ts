@@ -105,6 +105,10 @@ test('a rule made beside Allow answers from then on, counted and named', async (
     expiresAt: new Date(Date.now() + 60_000).toISOString(),
   });
   expect(await turn('enabled again', bash('make ok'))).toMatchObject({ status: 'idle' });
+  await call('approver', 'PATCH', `/rules/${id}`, { note: 'for now', principal: 'nobody' });
+  const cleared = await call('approver', 'PATCH', `/rules/${id}`, { note: null, principal: null, expiresAt: null });
+  for (const field of ['note', 'principal', 'expiresAt']) expect(cleared.json.rule).not.toHaveProperty(field);
+  expect((await call('approver', 'PATCH', `/rules/${id}`, { directory: null })).status).toBe(403);
   expect((await call('admin', 'DELETE', `/rules/${id}`)).status).toBe(200);
   await asked('once it is removed');
   expect((await call('admin', 'DELETE', `/rules/${id}`)).status).toBe(404);

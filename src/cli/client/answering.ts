@@ -3,6 +3,7 @@ import { outcomeLine, questionsOf, requestLines, type Question } from './show-re
 import type { AnswerAnswer, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
 import type { ReplayAnswer, RuleAnswer } from '../../schema/api-admin.ts';
 import { printable } from '../../text/invisible.ts';
+import { rowsOf } from '../terminal/terminal.ts';
 import type { ClientContext } from './client.ts';
 
 /** What became of a request that was put to the person. */
@@ -169,6 +170,8 @@ export async function send(
       return { kind: 'too late' };
     }
     if (!stale) throw error;
+    // A key that was pressed for the first question does not answer the second.
+    if (isAttended && !(await terminal.dropTyped())) return { kind: 'quit' };
     terminal.writeError(printable`${error.message}\n`);
     for (const { text } of stale.changes) terminal.writeError(printable`  ! ${text}\n`);
     if (!isAttended) {
@@ -196,25 +199,18 @@ async function chosen(choices: readonly Choice[], { terminal }: ClientContext): 
 async function showWhole(lines: readonly string[], { terminal }: ClientContext): Promise<boolean> {
   let used = 0;
   for (const [index, line] of lines.entries()) {
-    const { columns, rows } = terminal;
-    const height = Math.max(1, Math.ceil(widthOf(line) / columns));
-    if (rows !== undefined && used > 0 && used + height > rows - 1) {
-      const left = lines.length - index;
-      terminal.write(terminal.paint.cyan(`── ${String(left)} more ${left === 1 ? 'line' : 'lines'}: space ──`));
-      const key = await terminal.key();
-      terminal.write('\r\u001b[K');
-      if (key === 'q' || key === 'interrupt' || key === 'end') return false;
-      used = 0;
+    for (const row of rowsOf(line, terminal.columns)) {
+      if (terminal.rows !== undefined && used > 0 && used >= terminal.rows - 1) {
+        const left = lines.length - index;
+        terminal.write(terminal.paint.cyan(`── ${String(left)} more ${left === 1 ? 'line' : 'lines'}: space ──`));
+        const key = await terminal.key();
+        terminal.write('\r\u001b[K');
+        if (key === 'q' || key === 'interrupt' || key === 'end') return false;
+        used = 0;
+      }
+      terminal.write(`${row}\n`);
+      used++;
     }
-    terminal.write(`${line}\n`);
-    used += height;
   }
   return true;
-}
-
-/** What a line takes at most: characters beyond ASCII may be two columns wide. */
-function widthOf(line: string): number {
-  // eslint-disable-next-line no-control-regex
-  const plain = line.replaceAll(/\u001b\[[\d;]*m/g, '');
-  return Array.from(plain).reduce((width, character) => width + (character < '\u0080' ? 1 : 2), 0);
 }

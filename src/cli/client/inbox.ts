@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiRequest, RequestsPage } from '../../schema/api.ts';
 import { DomainError } from '../../errors/errors.ts';
 import { quote, SettingsError } from '../../config/bad-input.ts';
-import { Screen } from '../terminal/terminal.ts';
+import { rowsOf, Screen } from '../terminal/terminal.ts';
 import { askToAllow, putToPerson, send, type Asked } from './answering.ts';
 import { ApiFailure, HubUnreachable } from './hub-api.ts';
 import { NEEDS_PERSON, shortIds, theOneWith, type ClientContext } from './client.ts';
@@ -50,10 +50,13 @@ async function workThrough(client: ClientContext, watch: boolean): Promise<numbe
       if (!(await untilAsked(client, seen))) return client.signal.aborted ? 130 : 0;
       continue;
     }
+    // A key that was pressed for the last request, twice perhaps, does not answer one that nobody has seen.
+    if (seen.size > 0 && !(await client.terminal.dropTyped())) return 0;
     seen.add(next.requestId);
     if (!next.mayAnswer) {
       const { paint } = client.terminal;
-      client.say(requestLines(next, { id: short(next.requestId), paint, now: client.now() }).join('\n'));
+      const lines = requestLines(next, { id: short(next.requestId), paint, now: client.now() });
+      client.say(lines.flatMap((line) => rowsOf(line, client.terminal.columns)).join('\n'));
       client.say('Your role may not answer this.\n');
       continue;
     }
@@ -136,7 +139,8 @@ export async function denyRequest(client: ClientContext, id: string, message: st
       paint: terminal.paint,
       now: client.now(),
     });
-    client.say(lines.join('\n'));
+    const rows = terminal.canAsk ? lines.flatMap((line) => rowsOf(line, terminal.columns)) : lines;
+    client.say(rows.join('\n'));
   }
   return ended(await send(request, { decision: 'deny', ...(message !== undefined && { message }) }, client), client);
 }

@@ -9,9 +9,9 @@ import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
 import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { parseDuration } from '../../hub/auth/tokens.ts';
-import { PERSON, RuleManager, withMatch, type NewRule, PACKS } from '../../hub/rules/manage-rules.ts';
+import { inactivity, PERSON, RuleManager, withMatch, type NewRule, PACKS } from '../../hub/rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../../hub/rules/replay.ts';
-import type { ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-admin.ts';
+import type { ApiRule, ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-admin.ts';
 import { RULE_DECISIONS } from '../../schema/enums.ts';
 import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
@@ -74,9 +74,12 @@ export async function runRules(rest: readonly string[], context: RulesCommandCon
   }
 }
 
+/** `inactive`: why it decides nothing at present. */
+type ListedRule = StandingRule & Pick<ApiRule, 'inactive'>;
+
 /** Where the rules are. */
 interface Rules {
-  list(): Promise<StandingRule[]>;
+  list(): Promise<ListedRule[]>;
   /** All of them or none; returns their ids. */
   create(rules: readonly NewRule[], what: string): Promise<string[]>;
   remove(id: string): Promise<RuleFields>;
@@ -92,7 +95,13 @@ const AUTHOR = { id: PERSON, role: 'admin' } as const;
 function rulesOfStore(store: Store, { now, record }: RulesCommandContext): Rules {
   const manager = new RuleManager(store, now);
   return {
-    list: () => manager.list(),
+    list: async () =>
+      Promise.all(
+        (await manager.list()).map(async (rule) => {
+          const inactive = await inactivity(rule, store, now());
+          return { ...rule, ...(inactive && { inactive }) };
+        }),
+      ),
     async create(rules, what) {
       const ids = (await manager.create(rules, AUTHOR)).map(({ id }) => id);
       for (const id of ids) record(`${what}: ${id}`, {});
@@ -123,7 +132,7 @@ function rulesOfHub(api: HubApi): Rules {
   return {
     async list() {
       const { rules } = await api.get<RulesAnswer>(path);
-      return rules.map(({ author: _a, inactive: _i, warnings: _w, mayChange: _m, ...rule }) => {
+      return rules.map(({ author: _a, warnings: _w, mayChange: _m, ...rule }) => {
         const { createdAt, expiresAt, lastUsedAt, ...fields } = rule;
         return {
           ...fields,
@@ -137,8 +146,14 @@ function rulesOfHub(api: HubApi): Rules {
       const problem = rules.map((rule) => ruleProblem(contentOf(rule))).find((why) => why !== undefined);
       if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made. ${problem}`);
       const ids: string[] = [];
-      for (const rule of rules) ids.push((await api.post<RuleAnswer>(path, contentOf(rule))).rule.id);
-      return ids;
+      try {
+        for (const rule of rules) ids.push((await api.post<RuleAnswer>(path, contentOf(rule))).rule.id);
+        return ids;
+      } catch (error) {
+        // All of them or none.
+        for (const id of ids) await api.delete(`${path}/${encodeURIComponent(id)}`);
+        throw error;
+      }
     },
     async remove(id) {
       return (await api.delete<RuleAnswer>(`${path}/${encodeURIComponent(id)}`)).rule;
@@ -166,12 +181,12 @@ interface OpenContext extends RulesCommandContext {
 
 type Action = (words: readonly string[], flags: GivenFlags, context: OpenContext) => Promise<number>;
 
-const list: Action = async (words, { json }, { rules, terminal, now }) => {
+const list: Action = async (words, { json }, { rules, terminal }) => {
   refuseWords('rules list', words);
   const all = await rules.list();
   if (json) terminal.write(`${JSON.stringify(all.map(asJson), null, 2)}\n`);
   else if (all.length === 0) terminal.write('There are no rules.\n');
-  else for (const rule of all) terminal.write(`${describe(rule, now())}\n`);
+  else for (const rule of all) terminal.write(`${describe(rule)}\n`);
   return 0;
 };
 
@@ -199,12 +214,14 @@ const replay: Action = async (words, flags, { rules, terminal, ...context }) => 
 const importRules: Action = async (words, flags, context) =>
   make(await fromFile(words, flags, context), 'rule imported', context);
 
-const exportRules: Action = async (words, _flags, { rules, terminal }) => {
+/** Importing makes a rule anew, so one that decides nothing is left out. */
+const exportRules: Action = async (words, _flags, { rules, terminal, writeError }) => {
   refuseWords('rules export', words);
-  const all = (await rules.list()).map((rule) => {
-    const { id: _id, createdBy: _by, createdAt: _at, enabled: _on, uses: _uses, lastUsedAt: _last, ...fields } = rule;
-    return contentOf(fields);
-  });
+  const known = await rules.list();
+  const active = known.filter(({ inactive }) => inactive === undefined);
+  const all = active.map((rule) => contentOf({ ...ruleFields.strip().parse(rule), expiresAt: rule.expiresAt }));
+  const left = known.length - active.length;
+  if (left > 0) writeError(`Left out: ${counted(left, 'rule')} not in force; see "rules list".\n`);
   terminal.write(`${JSON.stringify({ rules: all }, null, 2)}\n`);
   return 0;
 };
@@ -336,18 +353,16 @@ function ruleText({ decision, tool, match, directory, principal, note }: RuleFie
   return [decision, what, where, ...whose, ...(note === undefined ? [] : [printable`(${note})`])].join('  ');
 }
 
-function describe(rule: StandingRule, now: number): string {
-  const { id, createdBy, createdAt, enabled, expiresAt, uses, lastUsedAt } = rule;
-  const state = !enabled
-    ? ['disabled']
-    : expiresAt === undefined
-      ? []
-      : [`${expiresAt <= now ? 'expired' : 'expires'} ${localTime(expiresAt)}`];
+function describe(rule: ListedRule): string {
+  const { id, createdBy, createdAt, expiresAt, uses, lastUsedAt, inactive } = rule;
+  const expiry = expiresAt === undefined ? '' : localTime(expiresAt);
+  const states = { disabled: 'disabled', expired: `expired ${expiry}`, author: 'off: its author has lost the role' };
+  const state = inactive ? [states[inactive]] : expiry === '' ? [] : [`expires ${expiry}`];
   const used = lastUsedAt === undefined ? 'never used' : `used ${counted(uses, 'time')}, last ${localTime(lastUsedAt)}`;
   return [id, ruleText(rule), printable`by ${createdBy} ${localTime(createdAt)}`, used, ...state].join('  ');
 }
 
-function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: StandingRule): Record<string, unknown> {
+function asJson({ createdAt, expiresAt, lastUsedAt, ...rule }: ListedRule): Record<string, unknown> {
   return {
     ...rule,
     createdAt: iso(createdAt),

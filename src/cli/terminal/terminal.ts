@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { styleText } from 'node:util';
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
@@ -72,6 +73,8 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** One key as it is pressed, without echo. Ctrl-C is `interrupt`, the end of the input `end`. */
   key(): Promise<string>;
+  /** Drops what was typed before now. False if there was a Ctrl-C in it. */
+  dropTyped(): Promise<boolean>;
 }
 
 const CTRL_C = '\u0003';
@@ -94,6 +97,7 @@ export function openTerminal(): Terminal {
     write: (text) => void stdout.write(text),
     writeError: (text) => void process.stderr.write(text),
     key: pressedKey,
+    dropTyped,
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
       // While asking, readline swallows Ctrl-C; without the close handler, an input that ends would leave the question open forever.
@@ -141,6 +145,46 @@ async function pressedKey(): Promise<string> {
     stdin.setRawMode(false);
   }
 }
+
+/** What the terminal holds arrives as soon as it is read. */
+const TYPED_WITHIN_MS = 20;
+
+async function dropTyped(): Promise<boolean> {
+  const { stdin } = process;
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  let typed = '';
+  const read = (piece: string): void => void (typed += piece);
+  stdin.on('data', read);
+  stdin.resume();
+  await pause(TYPED_WITHIN_MS);
+  stdin.off('data', read);
+  stdin.pause();
+  stdin.setRawMode(false);
+  return !typed.includes(CTRL_C);
+}
+
+/** A line in rows that fit. Each but the first starts with a bar, so that none can pass for a line of a command. */
+export function rowsOf(line: string, columns: number): string[] {
+  const width = Math.max(MIN_COLUMNS, columns);
+  const rows: string[] = [];
+  let [row, used] = ['', 0];
+  // eslint-disable-next-line no-control-regex
+  for (const piece of line.match(/\u001b\[[\d;]*m|./gsu) ?? []) {
+    // What lies beyond ASCII may be two columns wide.
+    const takes = piece.startsWith('\u001b') ? 0 : piece < '\u0080' ? 1 : 2;
+    if (used + takes > width) {
+      rows.push(row);
+      [row, used] = [BAR, BAR.length];
+    }
+    row += piece;
+    used += takes;
+  }
+  return [...rows, row];
+}
+
+const MIN_COLUMNS = 10;
+const BAR = '│ ';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -95,7 +95,8 @@ const BEFORE_COMMAND = /^(?:if|elif|then|else|while|until|do|["'\\!$]+|\w+(?:\[.
 const RUNNERS: ReadonlySet<string> = new Set(
   (
     'sudo doas env time nohup command exec builtin xargs eval coproc trap timeout nice ionice setsid stdbuf chroot flock ' +
-    'watch busybox sh ash bash dash ksh zsh'
+    'watch busybox sh ash bash dash ksh zsh fish su runuser pkexec script parallel entr strace ltrace unshare nsenter ' +
+    'setpriv prlimit taskset chrt systemd-run fakeroot unbuffer xvfb-run'
   ).split(' '),
 );
 const MAX_STARTS = 32;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EngineClient } from '../../engine/client.ts';
 import type { Asked } from '../../engine/requests/own-actions.ts';
 import type { Driven, Started } from '../../engine/elsewhere/elsewhere.ts';
@@ -96,7 +97,8 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
       answers: { 201: { description: 'It has started.', schema: turnAnswer } },
       async run(call) {
         const { prompt, attempts, advanced = {}, ...top } = call.body;
-        const { cwd } = { ...advanced, ...top };
+        refuseContradictions(top, advanced);
+        const { cwd } = top;
         const options: SessionOptions = defined({ ...advanced, ...top, cwd: cwd && expandHome(cwd) });
         if (options.cwd === undefined && options.workspace === undefined)
           throw new DomainError('INVALID_ARGUMENT', 'cwd: specify the directory that the session works in.');
@@ -271,6 +273,19 @@ export function actionRoutes(viewOf: (principal: Principal) => ViewContext): Api
         ),
     }),
   ];
+}
+
+/** An option may be given under `advanced` and at top level, but it can only mean one thing. */
+function refuseContradictions(
+  top: Readonly<Record<string, unknown>>,
+  advanced: Readonly<Record<string, unknown>>,
+): void {
+  for (const [name, value] of Object.entries(advanced))
+    if (value !== undefined && top[name] !== undefined && !isDeepStrictEqual(top[name], value))
+      throw new DomainError(
+        'INVALID_ARGUMENT',
+        `${name} is given twice with different values, as ${name} and as advanced.${name}.`,
+      );
 }
 
 interface Turn {

@@ -26,7 +26,14 @@ const ERRORS: Readonly<Record<string, string>> = {
   404: 'It does not exist, or belongs to someone else.',
   409: 'Not possible in this state: busy, or cancelled.',
   429: 'Too many sessions, or too many calls.',
+  500: 'Unexpected; the hub’s log says more.',
   503: 'The store or another machine is unavailable; nothing was done.',
+};
+
+/** Of routes that take a body. */
+const BODY_ERRORS: Readonly<Record<string, string>> = {
+  413: 'The body is too large.',
+  415: 'The body is not sent as application/json.',
 };
 
 const AUTHENTICATION = {
@@ -113,7 +120,10 @@ function operation(route: ApiRoute): Json {
     description: `For ${roles.join(', ')}.`,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: !accepts(body, {}), content: json(schemaOf(body, 'input')) } }),
-    responses: { ...errorResponses(), ...Object.fromEntries(Object.entries(answers).map(response)) },
+    responses: {
+      ...errorResponses(body && BODY_ERRORS),
+      ...Object.fromEntries(Object.entries(answers).map(response)),
+    },
   };
 }
 
@@ -152,10 +162,13 @@ function response([status, { description, schema, contentType }]: [string, ApiAn
   return [status, { description, ...((content ?? text) && { content: content ?? text }) }];
 }
 
-function errorResponses(): Json {
+function errorResponses(more: Readonly<Record<string, string>> = {}): Json {
   const schema = { $ref: '#/components/schemas/Error' };
   return Object.fromEntries(
-    Object.entries(ERRORS).map(([status, description]) => [status, { description, content: json(schema) }]),
+    Object.entries({ ...ERRORS, ...more }).map(([status, description]) => [
+      status,
+      { description, content: json(schema) },
+    ]),
   );
 }
 
@@ -166,7 +179,10 @@ function signIn(): Json {
     summary: 'Signs a browser in with the code from `hub open` or with a token; sets a cookie and returns its key.',
     security: [],
     requestBody: { required: true, content: json(schemaOf(signInBody, 'input')) },
-    responses: { ...errorResponses(), 200: { description: 'Signed in.', content: json(schemaOf(signInAnswer)) } },
+    responses: {
+      ...errorResponses(BODY_ERRORS),
+      200: { description: 'Signed in.', content: json(schemaOf(signInAnswer)) },
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import {
   requestsPage,
   requestsQuery,
   type AnswerAnswer,
+  type AnswerBody,
   type ApiError,
   type ApiRequest,
   type RequestsPage,
@@ -91,6 +92,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
         },
       },
       async run({ context, principal, params, body: { acceptEdits = false, ...given }, isRepeat }) {
+        refuseMisplaced({ acceptEdits, ...given });
         const { store } = context;
         const view = viewOf(principal);
         const id = params['requestId'] ?? '';
@@ -130,6 +132,19 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       },
     }),
   ];
+}
+
+/** What does not go with the decision is refused, as by the tools, not dropped. */
+function refuseMisplaced({ decision, message: _, interrupt, ...withAllow }: AnswerBody): void {
+  const given = decision === 'allow' ? { interrupt } : withAllow;
+  const names = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined || value === false ? [] : [name],
+  );
+  if (names.length > 0)
+    throw new DomainError(
+      'INVALID_ARGUMENT',
+      `${names.join(', ')}: only valid with decision "${decision === 'allow' ? 'deny' : 'allow'}".`,
+    );
 }
 
 /** What has changed since it was asked; undefined also if that cannot be found out now. */

@@ -19,7 +19,7 @@ import {
 import type { RuleFields, StandingRule } from '../../schema/standing-rules.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { RouteResponse } from '../http/route.ts';
-import { authorHasRole, mayDecideOn, RuleManager, withMatch, PACKS } from '../rules/manage-rules.ts';
+import { inactivity, mayDecideOn, RuleManager, withMatch, PACKS } from '../rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../rules/replay.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { READERS, visibleRequest } from './rights.ts';
@@ -193,14 +193,4 @@ async function ruleView(rule: StandingRule, view: ViewContext, context: ApiConte
     ...(warnings.length > 0 && { warnings }),
     mayChange: mayDecideOn(view.principal.role, rule),
   };
-}
-
-async function inactivity(
-  rule: StandingRule,
-  store: ApiContext['store'],
-  now: number,
-): Promise<ApiRule['inactive'] | undefined> {
-  if (!rule.enabled) return 'disabled';
-  if ((rule.expiresAt ?? Infinity) <= now) return 'expired';
-  return (await authorHasRole(rule, store, now)) ? undefined : 'author';
 }

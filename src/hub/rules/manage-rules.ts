@@ -144,6 +144,17 @@ export async function authorHasRole(
   return mayDecideOn(token.role, rule);
 }
 
+/** Why a rule decides nothing at present. */
+export async function inactivity(
+  rule: StandingRule,
+  tokens: Pick<Store, 'token'>,
+  now: number,
+): Promise<'disabled' | 'expired' | 'author' | undefined> {
+  if (!rule.enabled) return 'disabled';
+  if ((rule.expiresAt ?? Infinity) <= now) return 'expired';
+  return (await authorHasRole(rule, tokens, now)) ? undefined : 'author';
+}
+
 export interface RulePack {
   readonly name: string;
   readonly description: string;

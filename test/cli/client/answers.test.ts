@@ -166,6 +166,54 @@ it.runIf(HAS_TERMINALS)('allow asks first, and nothing is allowed that was not o
 });
 
 it.runIf(HAS_TERMINALS)(
+  'a line that is longer than the screen is shown whole, and none of its rows is without a bar',
+  async () => {
+    const h = shared();
+    const command = `make ${Array.from({ length: 400 }, (_, word) => `${String(word).padStart(3, '0')}-word`).join(' ')}`;
+    h.model.on('a long line').reply(tool('Bash', { command, description: 'x' }), text('done'));
+    const { sessionId } = await h.ok('claude_code', { prompt: 'a long line' });
+    const { requestId } = await waiting(sessionId);
+    const terminal = await atTerminal(['allow', requestId], { columns: 60, rows: 12 });
+    for (let pages = 0; ; pages++) {
+      const [shown] = await terminal.shows(/more lines?: space|y allow · n no/);
+      if (shown.startsWith('y')) {
+        expect(pages).toBeGreaterThan(4);
+        break;
+      }
+      terminal.type(' ');
+    }
+    terminal.type('y');
+    await terminal.exited;
+    await h.waitUntilRest(sessionId);
+    // eslint-disable-next-line no-control-regex
+    const rows = terminal.output.replaceAll(/\u001b\[[\d;]*[mK]|── .* ──/g, '').split(/[\r\n]+/);
+    const part = rows.slice(rows.indexOf('command:') + 1, rows.indexOf('description: x')).filter((row) => row !== '');
+    expect(part.length).toBeGreaterThan(60);
+    for (const row of part) expect(row).toMatch(/^│ .{1,58}$/);
+    expect(part.map((row) => row.slice(2)).join('')).toBe(command);
+  },
+);
+
+it.runIf(HAS_TERMINALS)('a key pressed before a request was shown does not answer it', async () => {
+  const h = shared();
+  h.model.on('two hasty').reply(touch('hasty-one'), touch('hasty-two'), text('both asked'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'two hasty' });
+  await waiting(sessionId);
+  const terminal = await atTerminal(['inbox', '--watch']);
+  await terminal.shows('touch hasty-one');
+  await terminal.shows('a allow');
+  terminal.type('aa');
+  await terminal.shows('touch hasty-two');
+  await terminal.shows('a allow');
+  terminal.type('d\r');
+  await terminal.shows(/Denied.* by local/);
+  terminal.type('\u0003');
+  await terminal.exited;
+  await h.waitUntilRest(sessionId);
+  expect([made('hasty-one'), made('hasty-two')]).toEqual([true, false]);
+});
+
+it.runIf(HAS_TERMINALS)(
   'an answer given while the hub is killed reaches the next one, and is carried out once',
   async () => {
     const h = shared();
