@@ -85,6 +85,7 @@ it('starts, reports, opens, restarts and stops the hub', async () => {
   });
   const { pid, url: at, version } = record;
   expect(JSON.parse((await hub('status', '--json')).stdout)).toMatchObject({ running: true, pid, url: at, version });
+  expect((await hub('status')).stdout).toMatch(/, since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d\n/);
 
   const { stdout: link } = await hub('open', '--print');
   const [, url, code] = /^(http:\/\/127\.0\.0\.1:\d+)\/#code=([\w-]+)\n$/.exec(link)!;

@@ -191,7 +191,7 @@ async function findRequest(client: ClientContext, id: string): Promise<ApiReques
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
     throw new DomainError(
       'PERMISSION_REQUEST_NOT_FOUND',
-      `No open request has an id that begins with ${quote(id.slice(0, 100))}.`,
+      `No open request has an id that begins with ${quote(id.slice(0, 100))}; "claude-code-mcp inbox" shows what waits.`,
     );
   }
 }
