@@ -43,6 +43,11 @@ test('the README takes five minutes to read, and names the package as npm does',
   expect(readme).toContain(`npm uninstall -g ${name}`);
 });
 
+test('a figure that stands in two documents is the same in both', () => {
+  const sessionMb = /Each live session takes about\s+(\d+) MB of memory/.exec(read('README.md'))?.[1];
+  expect(read('docs/fleet.md')).toContain(`| a live Claude Code process | about ${sessionMb} MB resident |`);
+});
+
 test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store.md'])(
   'every src file that %s names exists',
   (page) => {
