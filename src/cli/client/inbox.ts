@@ -14,6 +14,10 @@ const RECONNECT_EVERY_MS = 500;
 /** `inbox`: what waits, oldest first. At a terminal each is put to the person, elsewhere they are listed. */
 export async function showInbox(client: ClientContext, { watch }: { watch: boolean }): Promise<number> {
   const { terminal } = client;
+  if (watch && (client.json || !terminal.canAsk))
+    throw new SettingsError(
+      'inbox --watch puts requests to a person: it takes an interactive terminal, and no --json. Programs follow GET /api/v1/events.',
+    );
   if (client.json) {
     const requests = await openRequests(client);
     client.print(requests.map((request) => ({ ...request, digest: requestDigest(request) })));
