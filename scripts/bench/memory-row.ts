@@ -28,7 +28,7 @@ export async function memoryRows(): Promise<Row[]> {
     {
       what: `memory after ${report.sessions.toLocaleString('en-US')} sessions of ${report.eventsPerSession} events`,
       target: 'under 120 MB',
-      measured: `${round(rssMb)} MB resident`,
+      measured: `${rssMb.toFixed(1)} MB resident`,
       reached: rssMb < 120,
       numbers: { rssMb: round(rssMb, 1) },
     },

@@ -140,7 +140,7 @@ const FOLLOW = {
 
 /** The flags of the commands that use a running hub. */
 export const CLIENT_COMMAND_FLAGS = {
-  inbox: { ...CLIENT_FLAGS, watch: { meaning: 'stay, and show requests as they come' } },
+  inbox: { ...CLIENT_FLAGS, watch: { meaning: 'in a terminal: stay, and show requests as they come' } },
   sessions: { ...CLIENT_FLAGS, all: { meaning: 'not only the most recent ones' } },
   show: CLIENT_FLAGS,
   follow: {
@@ -186,7 +186,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
     examples: ['claude-code-mcp hub start --listen 127.0.0.1:7433', 'claude-code-mcp hub logs --follow'],
   },
   inbox: {
-    usage: ['[--watch] [--json] [--url <url>]'],
+    usage: ['[--watch | --json] [--url <url>]'],
     about:
       'What waits for a person, oldest first. In a terminal each request is shown whole and answered by one key; elsewhere they are listed.',
     flags: CLIENT_COMMAND_FLAGS.inbox,

@@ -1,5 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
+import { SettingsError } from './bad-input.ts';
 
 /** Everything about the machine that settings depend on, passed in so that tests can simulate any machine. */
 export interface Host {
@@ -11,7 +12,25 @@ export interface Host {
 
 /** The machine and process we run in. */
 export function thisHost(): Host {
-  return { env: process.env, cwd: process.cwd(), homedir: os.homedir(), platform: process.platform };
+  return { env: process.env, cwd: currentDirectory(), homedir: homeDirectory(), platform: process.platform };
+}
+
+/** A terminal or a client may stay in a directory that has been removed, such as a discarded worktree. */
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new SettingsError('The current directory no longer exists, or cannot be read. Change to another one.');
+  }
+}
+
+/** A container may run as a user id that no user has. */
+function homeDirectory(): string {
+  try {
+    return os.homedir();
+  } catch {
+    throw new SettingsError('This user has no home directory. Set HOME to a directory that this user may write to.');
+  }
 }
 
 export function pathsOf(host: Pick<Host, 'platform'>): path.PlatformPath {

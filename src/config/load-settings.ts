@@ -1,4 +1,5 @@
 import { variableOfAncestors } from '../platform/ancestors.ts';
+import { APPROVAL_MODES } from '../schema/setting-choices.ts';
 import { parseCommandLine } from './command-line.ts';
 import { defaultStateDir, pathsOf, type Host } from './host.ts';
 import { nearestName, quote, SettingsError } from './bad-input.ts';
@@ -166,16 +167,21 @@ export interface MisspeltVariable {
 
 /**
  * Variables that look like a misspelt setting. A rule such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise have no
- * effect. Only near misses count: Claude Code has its own variables with this prefix.
+ * effect. Only near misses count: Claude Code has its own variables with this prefix. APPROVALS without it, as documents and
+ * errors call it, counts if it has one of our values.
  */
 export function misspeltVariables(env: NodeJS.ProcessEnv): MisspeltVariable[] {
   const known = new Map(SETTING_KEYS.map((key) => [variableOf(key).slice(VARIABLE_PREFIX.length), variableOf(key)]));
-  return Object.keys(env).flatMap((name) => {
+  const approvals = variableOf('approvals');
+  const isMeant = APPROVAL_MODES.some((one) => one === env['APPROVALS']) && env[approvals] === undefined;
+  const unprefixed = isMeant ? [{ name: 'APPROVALS', nearest: approvals }] : [];
+  const misspelt = Object.keys(env).flatMap((name) => {
     const given = name.startsWith(VARIABLE_PREFIX) ? name.slice(VARIABLE_PREFIX.length) : '';
     if (given === '' || known.has(given)) return [];
     const nearest = known.get(nearestName(given, known.keys()) ?? '');
     return nearest === undefined ? [] : [{ name, nearest }];
   });
+  return [...unprefixed, ...misspelt];
 }
 
 /**

@@ -228,6 +228,11 @@ describe.skipIf(process.platform === 'win32')('reports a Claude Code', () => {
     ]);
   });
 
+  test('runs although the home directory does not exist', async () => {
+    const { find } = await examine({ homedir: path.join(place.home, 'nowhere') });
+    expect(find('Claude Code').status).toBe('ok');
+  });
+
   test('that is another program', async () => {
     const env = { ...place.env(), ...KEY, CLAUDE_CODE_PATH: await fakeClaude('hello') };
     const { problems } = await examine({ env });

@@ -105,6 +105,18 @@ test('a state directory that is a file is one line on stderr', async () => {
   }
 });
 
+test.runIf(process.platform === 'linux')('a current directory that was removed is one line on stderr', async () => {
+  const gone = path.join(place.home, 'gone');
+  await mkdir(gone);
+  const script = `cd ${gone} && rmdir ${gone} && exec ${process.execPath} ${builtServer()} audit`;
+  const child = spawn('sh', ['-c', script], { env: place.env(), stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^claude-code-mcp: The current directory no longer exists[^\n]*\n$/);
+});
+
 test.runIf(HAS_TERMINALS)('in a terminal the server says what it is waiting for', async () => {
   const terminal = await PseudoTerminal.run([], { env: place.env(), cwd: place.project });
   await terminal.shows('waiting for an MCP client');

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
@@ -241,6 +241,15 @@ describe('confirmation', () => {
 });
 
 describe('existing files', () => {
+  test('a file where a directory should be is named, with what to do', async () => {
+    const file = await writeOriginal('cursor');
+    await rm(path.dirname(file), { recursive: true });
+    await writeFile(path.dirname(file), '');
+    const { code, text } = await run('install', ['cursor', '--yes']);
+    expect(code).toBe(1);
+    expect(text).toContain('a file is where a directory should be. Move it away');
+  });
+
   test('keeps a backup and the permissions of the file', async () => {
     const file = await writeOriginal('claude-code');
     await chmod(file, 0o600);

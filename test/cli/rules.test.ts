@@ -135,6 +135,18 @@ test('nothing is made without a yes', async () => {
   expect(await store.rules()).toEqual([]);
 });
 
+test.each(['Bash(rm -rf *', 'Bash rm -rf *', 'Bash(rm) -rf', 'Bash()'])(
+  'a rule that could match nothing is refused: deny %s',
+  async (text) => {
+    const { run, store } = await openScene();
+    expect(await run('add', 'deny', text)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`"${text}" is not the name of a tool.`),
+    });
+    expect(await store.rules()).toEqual([]);
+  },
+);
+
 test.each([
   ['below a session', { refusal: 'not below a session' }, 'not below a session'],
   ['without a terminal', { terminal: { canAsk: false } as RulesCommandContext['terminal'] }, 'interactive terminal'],

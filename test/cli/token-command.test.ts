@@ -39,6 +39,7 @@ test('a token is printed once, and is neither in the store nor in the audit reco
   expect(rest).toEqual({ name: 'ci', role: 'caller', expiresAt: expect.any(String) });
   expect(Date.parse(rest['expiresAt']!) - Date.now()).toBeGreaterThan(29.9 * 86_400_000);
   expect(created.records.join()).not.toContain(token);
+  expect(created.records.join()).toContain(`token created: ${id}`);
   for (const file of ['hub.db', 'hub.db-wal'])
     expect(await readFile(path.join(stateDir, file), 'latin1').catch(() => '')).not.toContain(token!.slice(6));
   expect((await stat(path.join(stateDir, 'hub.db'))).mode & 0o077).toBe(0);

@@ -7,6 +7,13 @@ it('finds a misspelt setting', () => {
   ]);
 });
 
+it('finds APPROVALS without its prefix, which would protect nobody', () => {
+  const found = [{ name: 'APPROVALS', nearest: 'CLAUDE_CODE_MCP_APPROVALS' }];
+  expect(misspeltVariables({ APPROVALS: 'human' })).toEqual(found);
+  expect(misspeltVariables({ APPROVALS: 'human', CLAUDE_CODE_MCP_APPROVALS: 'human' })).toEqual([]);
+  expect(misspeltVariables({ APPROVALS: '3' })).toEqual([]);
+});
+
 it('ignores settings, internal variables and those of Claude Code', () => {
   const env = Object.fromEntries(
     [

@@ -43,6 +43,21 @@ test('the README takes five minutes to read, and names the package as npm does',
   expect(readme).toContain(`npm uninstall -g ${name}`);
 });
 
+/** Whoever sets a variable of that name would believe in a rule that does not exist. */
+test.each(pages.filter((page) => !/docs\/(reference|architecture|decisions|settings)/.test(page)))(
+  '%s says that settings are named without their prefix, if it does so',
+  (page) => {
+    const text = read(page);
+    if (/`(APPROVALS|ALLOWED_DIRS|DENY_OPTIONS|SANDBOX|ALLOW_BYPASS|MAX_SESSIONS)[=`]/.test(text))
+      expect(text).toContain('`CLAUDE_CODE_MCP_APPROVALS');
+  },
+);
+
+test('a figure that stands in two documents is the same in both', () => {
+  const sessionMb = /Each live session takes about\s+(\d+) MB of memory/.exec(read('README.md'))?.[1];
+  expect(read('docs/fleet.md')).toContain(`| a live Claude Code process | about ${sessionMb} MB resident |`);
+});
+
 test.each(['AGENTS.md', 'docs/architecture.md', 'docs/decisions.md', 'docs/store.md'])(
   'every src file that %s names exists',
   (page) => {

@@ -203,6 +203,11 @@ test.each([
   ['missing', () => undefined, 'cannot be read'],
   ['not JSON', (h: Harness) => writeFileSync(join(h.home, 'rules.json'), 'x', { mode: 0o600 }), 'not a file of rules'],
   ['of rules on plans', (h: Harness) => writeRules(h, { decision: 'deny', tool: 'ExitPlanMode' }), 'put to a person'],
+  [
+    'of rules with a match in the name',
+    (h: Harness) => writeRules(h, { decision: 'deny', tool: 'Bash(rm *)' }),
+    'rule 1',
+  ],
   ['of rules that are too wide', (h: Harness) => writeRules(h, { match: 'npm *' }), 'rule 1'],
 ])('the server does not start with a file that is %s', async (_what, make, words) => {
   const h = await startHarness({

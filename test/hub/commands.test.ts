@@ -2,8 +2,10 @@
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -85,6 +87,7 @@ it('starts, reports, opens, restarts and stops the hub', async () => {
   });
   const { pid, url: at, version } = record;
   expect(JSON.parse((await hub('status', '--json')).stdout)).toMatchObject({ running: true, pid, url: at, version });
+  expect((await hub('status')).stdout).toMatch(/, since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d\n/);
 
   const { stdout: link } = await hub('open', '--print');
   const [, url, code] = /^(http:\/\/127\.0\.0\.1:\d+)\/#code=([\w-]+)\n$/.exec(link)!;
@@ -160,6 +163,12 @@ it('says why the hub did not start', async () => {
   expect(stderr).toMatch(/The hub did not start. Its log says:\n.*--tls-cert/s);
   const half = await hub('start', '--listen', '127.0.0.1:0', '--oauth-issuer', 'https://id.example.org');
   expect(half.stderr).toContain('--oauth-audience');
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  onTestFinished(() => void other.close());
+  const { port } = other.address() as AddressInfo;
+  const taken = await hub('start', '--listen', `127.0.0.1:${port}`);
+  expect(taken.stderr).toContain(`--listen 127.0.0.1:${port}: another program uses this port.`);
 });
 
 /** Runs a hub command in this process. */

@@ -14,6 +14,10 @@ const RECONNECT_EVERY_MS = 500;
 /** `inbox`: what waits, oldest first. At a terminal each is put to the person, elsewhere they are listed. */
 export async function showInbox(client: ClientContext, { watch }: { watch: boolean }): Promise<number> {
   const { terminal } = client;
+  if (watch && (client.json || !terminal.canAsk))
+    throw new SettingsError(
+      'inbox --watch puts requests to a person: it takes an interactive terminal, and no --json. Programs follow GET /api/v1/events.',
+    );
   if (client.json) {
     const requests = await openRequests(client);
     client.print(requests.map((request) => ({ ...request, digest: requestDigest(request) })));
@@ -195,7 +199,7 @@ async function findRequest(client: ClientContext, id: string): Promise<ApiReques
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
     throw new DomainError(
       'PERMISSION_REQUEST_NOT_FOUND',
-      `No open request has an id that begins with ${quote(id.slice(0, 100))}.`,
+      `No open request has an id that begins with ${quote(id.slice(0, 100))}; "claude-code-mcp inbox" shows what waits.`,
     );
   }
 }

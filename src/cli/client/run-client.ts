@@ -92,11 +92,15 @@ function directoryOf(given: string | undefined, { cwd }: ClientContext): string 
 
 async function promptOf(command: string, words: readonly string[]): Promise<string> {
   const prompt = words.length === 1 && words[0] === '-' ? await readAll(process.stdin) : words.join(' ');
-  if (prompt.trim() === '')
+  expectText(command, prompt);
+  return prompt;
+}
+
+function expectText(command: string, text: string): void {
+  if (text.trim() === '')
     throw new SettingsError(
       `${command} needs a text, or "-" to read it from stdin; see claude-code-mcp ${command} --help.`,
     );
-  return prompt;
 }
 
 export type ClientCommand = keyof typeof CLIENT_COMMAND_FLAGS;
@@ -152,6 +156,7 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
     }
     case 'start': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.start, rest);
+      expectText(command, words.join(' '));
       return startSession(clientFor(command, given, options), words, {
         cwd: given.cwd,
         model: given.model,
@@ -164,6 +169,7 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.send, rest);
       const [id, ...text] = words;
       if (id === undefined) throw new SettingsError('send needs a session id; see claude-code-mcp send --help.');
+      expectText(command, text.join(' '));
       return sendMessage(clientFor(command, given, options), id, text, { follow: given.follow === true });
     }
     case 'allow': {

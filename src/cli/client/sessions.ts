@@ -6,7 +6,7 @@ import { barred, visibleLine, visibleText } from '../../mcp/forms/form.ts';
 import type { ApiSession, ApiSessionDetail, SessionsPage } from '../../schema/api.ts';
 import type { ApiEvent, EventsPage, StreamMessages } from '../../schema/api-events.ts';
 import { STATES_AT_REST } from '../../schema/enums.ts';
-import { counted } from '../../text/columns.ts';
+import { counted, localTime } from '../../text/columns.ts';
 import { type Paint, Screen } from '../terminal/terminal.ts';
 import { putToPerson } from './answering.ts';
 import { shortAge, shortIds, theOneWith, type ClientContext } from './client.ts';
@@ -85,8 +85,8 @@ function detailLines(session: ApiSessionDetail, { terminal: { paint } }: ClientC
     ['owner', session.owner.name],
     ['model', [session.model, session.permissionMode && `mode ${session.permissionMode}`].filter(Boolean).join(', ')],
     ['so far', `${counted(session.totalTurns, 'turn')}, ${cost}`],
-    ['started', session.createdAt],
-    ['last active', session.lastActiveAt],
+    ['started', localTime(Date.parse(session.createdAt))],
+    ['last active', localTime(Date.parse(session.lastActiveAt))],
     ['needs', needs.join(', ')],
     ['cancelled', session.cancelledReason],
   ];
@@ -269,6 +269,9 @@ export async function findSession(client: ClientContext, id: string): Promise<Ap
     return await get(id);
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
-    throw new DomainError('SESSION_NOT_FOUND', `No session has an id that begins with ${quote(id.slice(0, 100))}.`);
+    throw new DomainError(
+      'SESSION_NOT_FOUND',
+      `No session has an id that begins with ${quote(id.slice(0, 100))}; "claude-code-mcp sessions --all" lists them.`,
+    );
   }
 }

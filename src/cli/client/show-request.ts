@@ -2,6 +2,7 @@ import { digestOf } from '../../engine/requests/grants.ts';
 import { lineDiff } from '../../text/line-diff.ts';
 import { field, visibleLine, visibleText } from '../../mcp/forms/form.ts';
 import type { ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
+import { localTime } from '../../text/columns.ts';
 import { foldBlankLines, isBlankLine } from '../../text/invisible.ts';
 import type { Paint } from '../terminal/terminal.ts';
 import { shortAge } from './client.ts';
@@ -57,7 +58,7 @@ export function outcomeLine(outcome: RequestOutcomeView, paint: Paint): string {
   const itself = SETTLED_BY[source];
   const who = itself === undefined ? `by ${visibleLine(by)}` : `because ${itself}`;
   const words = message === undefined || message === '' ? '' : `: ${visibleLine(message.replaceAll('\n', ' '))}`;
-  return `${word} ${who}${inputChanged === true ? ', with changes' : ''} (${at})${words}`;
+  return `${word} ${who}${inputChanged === true ? ', with changes' : ''} (${localTime(Date.parse(at))})${words}`;
 }
 
 const SETTLED_BY: Readonly<Partial<Record<string, string>>> = {

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isBareName } from '../../config/setting-kinds.ts';
 import { loginRemedy } from '../../driver/translate.ts';
@@ -50,7 +51,9 @@ export async function checkClaudeCode(source: ClaudeCodeSource): Promise<Finding
     const said = answer.failure ?? lastLine(answer.stderr || answer.stdout);
     const remedy = /\.(cmd|bat|ps1)$/i.test(file)
       ? 'This is a shell script: use the path of claude.exe itself.'
-      : 'Run it in a terminal to see what is wrong, or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.';
+      : executable === undefined
+        ? 'Run it in a terminal to see what is wrong, or reinstall this package.'
+        : 'Run it in a terminal to see what is wrong, or unset CLAUDE_CODE_MCP_EXECUTABLE to use the bundled one.';
     return problem(CHECK, `${file} did not report its version: ${said}`, remedy);
   }
   if (isOlderRelease(version, bundled.version)) {
@@ -109,7 +112,7 @@ async function oneRequest(source: ClaudeCodeSource): Promise<Verified> {
   const output = ['-p', 'Reply with the word ready.', '--output-format', 'stream-json', '--verbose'];
   const model = ['--model', 'haiku', '--tools', '', '--strict-mcp-config', '--no-session-persistence'];
   const child = spawn(programOf(source), [...output, ...model], {
-    ...{ cwd: source.homedir, env: source.env, timeout: REQUEST_WITHIN_MS, windowsHide: true },
+    ...{ cwd: placeToRun(source.homedir), env: source.env, timeout: REQUEST_WITHIN_MS, windowsHide: true },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   child.once('error', () => undefined);
@@ -159,6 +162,11 @@ function programOf({ executable, bundled }: ClaudeCodeSource): string {
   return executable ?? bundled?.executable ?? 'claude';
 }
 
+/** A program that is started in a directory that does not exist looks as if it were missing itself. */
+function placeToRun(homedir: string): string {
+  return existsSync(homedir) ? homedir : path.parse(homedir).root;
+}
+
 function runClaudeCode(source: ClaudeCodeSource, args: string[]): Promise<Answer> {
   const { env, homedir } = source;
   const file = programOf(source);
@@ -167,7 +175,7 @@ function runClaudeCode(source: ClaudeCodeSource, args: string[]): Promise<Answer
       // An exit code is an answer; anything else means it did not run.
       resolve({ stdout, stderr, failure: error && typeof error.code !== 'number' ? error.message : undefined });
     try {
-      execFile(file, args, { cwd: homedir, env, timeout: ANSWER_WITHIN_MS, windowsHide: true }, answered);
+      execFile(file, args, { cwd: placeToRun(homedir), env, timeout: ANSWER_WITHIN_MS, windowsHide: true }, answered);
     } catch (error) {
       answered(error as Error, '', '');
     }

@@ -5,6 +5,7 @@ import { isLoopback } from '../../config/setting-kinds.ts';
 import type { Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import { writeSignInPage } from '../../hub/auth/sign-in.ts';
+import { localTime } from '../../text/columns.ts';
 import { printable } from '../../text/invisible.ts';
 import { askHub, HubUnavailable } from '../../transports/attach/connect-hub.ts';
 import type { HubStatus } from '../../transports/attach/protocol.ts';
@@ -90,7 +91,7 @@ function textOf(state: Awaited<ReturnType<typeof hubState>>): string {
       const { keeper = { endsWithHub: 'its version is too old' } } = state.status;
       return [
         printable`The hub is running: ${url}`,
-        printable`  version   ${version}, pid ${String(pid)}, since ${startedAt}`,
+        printable`  version   ${version}, pid ${String(pid)}, since ${localTime(Date.parse(startedAt))}`,
         `  sessions  ${String(sessions)}, ${String(working)} working`,
         `  clients   ${String(connections)} attached`,
         'pid' in keeper

@@ -63,7 +63,7 @@ export class HubAccess {
     return this.#withTokens(async (tokens) => {
       const expiresAt = expiryFrom(expires, this.#context.now());
       const { token, row } = await tokens.create({ name: `${name}${SUFFIX}`, role: 'caller', attended, expiresAt });
-      this.#context.record('token create', { token: row.id, name: row.name, role: row.role });
+      this.#context.record(`token created: ${row.id}`, { name: row.name, role: row.role });
       try {
         const { status } = await ask(new URL('/api/v1/me', url), { authorization: `Bearer ${token}` });
         if (status !== 200)
@@ -92,7 +92,7 @@ export class HubAccess {
 
   async #revoke(tokens: Tokens, { id, name }: ShownToken): Promise<void> {
     await tokens.revoke(id);
-    this.#context.record('token revoke', { token: id, name });
+    this.#context.record(`token revoked: ${id}`, { name });
   }
 
   async #withTokens<T>(work: (tokens: Tokens) => Promise<T>): Promise<T> {

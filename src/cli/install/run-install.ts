@@ -3,7 +3,7 @@
 import { nearestName, quote, SettingsError } from '../../config/bad-input.ts';
 import type { Host } from '../../config/host.ts';
 import { flagOf, rowOf, type SettingKey } from '../../config/settings-table.ts';
-import { messageOf } from '../../errors/errors.ts';
+import { messageOf, ownFileProblem } from '../../errors/errors.ts';
 import { INSTALL_FLAGS } from '../commands.ts';
 import { checkExpiry } from '../token/run-token.ts';
 import { parseFlags, type Given, type ParsedFlags } from '../parse-flags.ts';
@@ -72,7 +72,7 @@ export async function runInstall(
     const why = error instanceof JsonTextError || error instanceof TomlTextError;
     const words = why
       ? `${file} cannot be changed safely: ${error.message}. Please edit it by hand.`
-      : messageOf(error);
+      : messageOf(ownFileProblem(error) ?? error);
     terminal.writeError(`${terminal.paint.red('✗')} ${words}\n`);
     return 1;
   }
@@ -196,7 +196,10 @@ async function addedOverHttp(
     return {
       after: addHttp(text, name, { url, token: PLACEHOLDER }),
       complete: async (open) => addHttp(text, name, { url, token: await open.create(origin, wanted) }),
-      remark: held === undefined ? 'A new token replaces ccmcp_….' : 'A new token replaces the existing one.',
+      remark:
+        held === undefined
+          ? 'The entry gets a new token in place of ccmcp_….'
+          : 'A new token replaces the existing one.',
     };
   });
 }

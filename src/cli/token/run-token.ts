@@ -56,7 +56,7 @@ async function carryOut(asked: Asked, tokens: Tokens, { write, now, record }: To
       const { name, role, attended, expires } = asked;
       const expiresAt = expiryFrom(expires, now());
       const { token, row } = await tokens.create({ name, role, attended, expiresAt });
-      record('token create', { token: row.id, name, role });
+      record(`token created: ${row.id}`, { name, role });
       const { id } = row;
       const expiry = row.expiresAt === undefined ? {} : { expiresAt: new Date(row.expiresAt).toISOString() };
       write(
@@ -74,7 +74,7 @@ async function carryOut(asked: Asked, tokens: Tokens, { write, now, record }: To
     }
     case 'revoke': {
       const row = await tokens.revoke(asked.target);
-      record('token revoke', { token: row.id, name: row.name });
+      record(`token revoked: ${row.id}`, { name: row.name });
       write(asked.json ? `${JSON.stringify(asJson(row))}\n` : table([row], now()));
     }
   }

@@ -218,7 +218,11 @@ async function accessTokensOf(
 
 async function listening(server: Server, { host, port }: Settings['listen']): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(new SettingsError(`--listen ${host}:${String(port)}: ${error.message}`)));
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE' ? 'another program uses this port. Stop it, or choose another port' : error.message;
+      reject(new SettingsError(`--listen ${host}:${String(port)}: ${why}.`));
+    });
     server.listen({ host, port }, resolve);
   });
   server.on('error', () => undefined);

@@ -233,6 +233,14 @@ it.runIf(HAS_TERMINALS)(
   },
 );
 
+it('without a terminal nothing is watched, and it says so', async () => {
+  for (const args of [['--watch'], ['--watch', '--json']]) {
+    const { code, stdout, stderr } = await run(['inbox', ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('interactive terminal');
+  }
+});
+
 it('without a terminal it takes a token, and the digest of what is allowed', async () => {
   const h = shared();
   h.model.on('unattended').reply(touch('unattended'), text('done'));

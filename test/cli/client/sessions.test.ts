@@ -45,6 +45,7 @@ it.runIf(HAS_TERMINALS)('a session is started, answered, watched and continued a
   expect(listed).toMatchObject({ code: 0, stderr: '' });
   expect(listed.stdout).toMatch(new RegExp(`^${short}  idle .* ago  start from the terminal · ${directory}$`, 'm'));
   const shown = await run(['show', short]);
+  expect(shown.stdout).toMatch(/^started {5}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$/m);
   expect(shown.stdout).toContain('│ It \\u001b[31mworked.');
   expect(shown.stdout).not.toContain('\u001b');
   expect(JSON.parse((await run(['show', short, '--json'])).stdout)).toMatchObject({ sessionId, result: {} });
@@ -118,6 +119,9 @@ it('a script without a terminal reads; it starts and sends with a token', async 
     code: 1,
     stderr: expect.stringContaining('begins with "ffff"'),
   });
+  // What is wrong with the command itself is said first.
+  for (const args of [['start'], ['send', sessionId, ' ']])
+    expect(await run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining('needs a text') });
   expect(await run(['sessions', '--al'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('did you mean --all'),

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { SettingsError } from '../../../config/bad-input.ts';
+import { quote, SettingsError } from '../../../config/bad-input.ts';
 import { messageOf } from '../../../errors/errors.ts';
 import { ruleFile, type RuleFile, type StandingRule } from '../../../schema/standing-rules.ts';
 import type { StandingRules } from '../../ports.ts';
@@ -64,6 +64,9 @@ function readPrivately(file: string): RuleFile {
 
 /** Why a rule cannot be made. */
 export function ruleProblem(rule: RuleFile['rules'][number]): string | undefined {
+  // It would match nothing, and a deny rule that matches nothing protects nobody.
+  if (/[\s()]/.test(rule.tool))
+    return `${quote(rule.tool)} is not the name of a tool. What it matches belongs in "match"; in the terminal, in parentheses right after the name.`;
   if (rule.directory !== undefined && !path.isAbsolute(rule.directory))
     return 'The directory must be an absolute path.';
   if (NEVER_DECIDED.has(rule.tool)) return 'Plans and questions are always put to a person.';
