@@ -197,8 +197,9 @@ function Settle({ shown, detail, isGone, onDone }: SettleProps) {
   const state = useSignal<Settling>({ step: 'none' });
   const key = useRef(newKey());
   const { may, sessionId, workspace } = detail;
-  // What was told of the work is not so any more once there is more of it.
+  // What was told of the work is not so any more once there is more of it, or a person has decided.
   useEffect(() => {
+    if (detail.state === 'waiting') return;
     if (state.peek().step === 'told' || state.peek().step === 'failed') state.value = { step: 'none' };
   }, [detail.state]);
   if (workspace?.type !== 'worktree') return null;
@@ -293,7 +294,8 @@ function Settle({ shown, detail, isGone, onDone }: SettleProps) {
           {told.step === 'told' ? told.words : told.step === 'failed' ? told.why : busy ? 'Working on it…' : ''}
         </span>
       </div>
-      {detail.lastAction && (
+      {/* Where it was applied is said below. */}
+      {detail.lastAction && detail.lastAction.outcome !== 'applied' && (
         <p class="quiet">
           <Visible text={detail.lastAction.message} />
         </p>
