@@ -164,6 +164,25 @@ export function truth(world: JourneyWorld): void {
     }
   });
 
+  test('what a decision allows beyond its call is on the timeline and in the audit', async () => {
+    const { hub } = world;
+    const write = (name: string) => tool('Write', { file_path: world.file(name), content: `${name}\n` });
+    const touch = tool('Bash', { command: 'touch touched', description: 'Touch it' });
+    hub.model.on('Write both').reply(touch, write('one.txt'), write('two.txt'), text('Both written.'));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Write both', title: 'Both' });
+    await cardOf(page, 'Both').getByText('touch touched').first().waitFor();
+    await clickButton(page, 'Both', 'Always allow');
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.getByRole('button', { name: 'Allow edits in this session' }).click();
+    await page.getByText('Both written.').waitFor();
+    await page.getByText('Mode is now acceptEdits').waitFor();
+    await page.goto(`${hub.url}#/audit?session=${sessionId}&kind=decision`);
+    const details = (what: string) => page.locator('.audit-row', { hasText: what }).locator('.audit-details');
+    await details('one.txt').getByText('alsoAllowed: mode acceptEdits').waitFor();
+    await details('touch touched').getByText('alsoAllowed: rule for Bash').waitFor();
+  });
+
   test('work that a person must approve waits for them, says so, and then who has', async () => {
     const hub = await RealHub.open({ args: ['--approvals', 'human'] });
     hub.model.on('Add a note').reply(text('Nothing to add.'));
