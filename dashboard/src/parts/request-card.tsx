@@ -510,6 +510,7 @@ function Outcome({ request, state }: { request: ApiRequest; state: AnswerState }
 const SOURCES: Record<string, string> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',
+  interrupt: 'the turn was interrupted',
   shutdown: 'the hub stopped',
   policy: 'one of the operator’s rules',
 };

@@ -292,6 +292,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   policy: 'by one of the operator’s rules',
   timeout: 'because nobody answered in time',
   cancel: 'because the turn was stopped',
+  interrupt: 'because the turn was interrupted',
   shutdown: 'because the hub stopped',
 };
 

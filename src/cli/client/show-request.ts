@@ -68,6 +68,7 @@ export function outcomeLine(outcome: RequestOutcomeView, paint: Paint): string {
 const SETTLED_BY: Readonly<Partial<Record<string, string>>> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',
+  interrupt: 'the turn was interrupted',
   shutdown: 'the hub stopped',
   policy: 'a rule of the operator says so',
 };

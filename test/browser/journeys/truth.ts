@@ -183,6 +183,22 @@ export function truth(world: JourneyWorld): void {
     await details('touch touched').getByText('alsoAllowed: rule for Bash').waitFor();
   });
 
+  test('a request that an interrupt settles is not said to be denied by somebody', async () => {
+    const { hub } = world;
+    hub.model.on('Ask in vain').reply(tool('Bash', { command: 'touch vain', description: 'Touch it' }));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Ask in vain', title: 'Vain' });
+    const card = cardOf(page, 'Vain');
+    await card.getByText('touch vain').first().waitFor();
+    await hub.api('POST', `sessions/${sessionId}/interrupt`, {});
+    await card.locator('.outcome').getByText('Denied because the turn was interrupted').waitFor();
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.reload();
+    const decided = page.locator('.decided');
+    await decided.waitFor();
+    expect(await decided.innerText()).toMatch(/^Denied because the turn was interrupted/);
+  });
+
   test('work that a person must approve waits for them, says so, and then who has', async () => {
     const hub = await RealHub.open({ args: ['--approvals', 'human'] });
     hub.model.on('Add a note').reply(text('Nothing to add.'));
