@@ -70,7 +70,7 @@ function missingRecord(
       ...decisionDetails(
         id,
         owner,
-        { ...(by !== undefined && { by }), ...(always && { always }), ...(rule && { rule }) },
+        { decision: given, ...(by !== undefined && { by }), ...(always && { always }), ...(rule && { rule }) },
         ran,
       ),
       decidedAt: new Date(at).toISOString(),

@@ -67,6 +67,12 @@ export type Verdict = (typeof VERDICTS)[number];
 export const RULE_DECISIONS = ['deny', 'ask', 'allow'] as const;
 export type RuleDecision = (typeof RULE_DECISIONS)[number];
 
+/** What Claude is told when somebody denies a request without a word. */
+export const DENIED_WITHOUT_WORDS = {
+  caller: 'Permission denied by caller',
+  human: 'Permission denied by a person',
+} as const;
+
 /** What settled a request. */
 export type DecisionSource = 'caller' | 'human' | 'rule' | 'timeout' | 'cancel' | 'interrupt' | 'shutdown' | 'policy';
 

@@ -47,7 +47,11 @@ it('apply and discard wait for the person without holding the call, even if the 
   const asked = await manage('apply', { mode: 'squash', message: 'take it' });
   expect(asked).toMatchObject({ status: 'waiting_permission', requestId: expect.any(String) });
   const { requestId } = asked;
+  // Claude does nothing meanwhile.
+  const activity = async (): Promise<string> => (await call(`/sessions/${sessionId}`)).json.activity;
+  expect(await activity()).toMatch(/, waiting for permission: Apply/);
   await restart();
+  expect(await activity()).toMatch(/, waiting for permission: Apply/);
   writeFileSync(join(workspace.path, 'later.txt'), 'later\n');
   const poll = await h.ok('claude_code_check', { action: 'poll', sessionId });
   const input = { mode: 'squash', message: 'take it', base: git('branch', '--show-current') };

@@ -40,6 +40,8 @@ export class SessionView {
   /** Ids below this one have not been read. */
   readonly readFrom = signal(1);
   readonly droppedThrough = signal(0);
+  /** Increases when somebody has applied, discarded or restored its work. */
+  readonly workActions = signal(0);
   /** What Claude is writing; its event replaces it. */
   readonly writing = signal('');
   /** When this turn began and when Claude was last heard of, by this browser's clock. */
@@ -256,6 +258,7 @@ export class SessionView {
   #append(event: ApiEvent): void {
     this.#events.push(event);
     this.timeline.add(event);
+    if (WORK_ACTIONS.has(event.data.kind)) this.workActions.value++;
   }
 
   /** Text that is being written grows within one event. */
@@ -272,6 +275,8 @@ export class SessionView {
     this.revision.value++;
   }
 }
+
+const WORK_ACTIONS: ReadonlySet<ApiEvent['data']['kind']> = new Set(['apply', 'discard', 'rewind']);
 
 function endsWriting({ data }: ApiEvent): boolean {
   if (data.kind === 'message') return data.role === 'assistant' && data.parentToolUseId === undefined;

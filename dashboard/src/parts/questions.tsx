@@ -1,27 +1,37 @@
 import type { ApiRequest } from '../../../src/schema/api.ts';
 import { draft } from '../model/drafts.ts';
-import { fields, list, text } from '../timeline/event-data.ts';
+import { fields, list, text, type Fields } from '../timeline/event-data.ts';
 import { InputPart } from './part.tsx';
 import { Visible } from './plain-text.tsx';
+import { FieldList } from './tool-input.tsx';
 
 export interface Question {
   readonly question: string;
   readonly header: string | undefined;
   readonly multiSelect: boolean;
-  readonly options: readonly { readonly label: string; readonly description: string | undefined }[];
+  readonly options: readonly Option[];
+  readonly others: Fields;
+}
+
+interface Option {
+  readonly label: string;
+  readonly description: string | undefined;
+  /** Such as `preview`: what choosing it would look like. */
+  readonly others: Fields;
 }
 
 export function questionsOf({ questions, input }: Pick<ApiRequest, 'questions' | 'input'>): Question[] {
   return list(questions ?? input['questions']).map((one) => {
-    const { question, header, multiSelect, options } = fields(one);
+    const { question, header, multiSelect, options, ...others } = fields(one);
     return {
       question: text(question) ?? '',
       header: text(header),
       multiSelect: multiSelect === true,
-      options: list(options).map((option) => ({
-        label: text(fields(option)['label']) ?? '',
-        description: text(fields(option)['description']),
-      })),
+      options: list(options).map((option) => {
+        const { label, description, ...rest } = fields(option);
+        return { label: text(label) ?? '', description: text(description), others: rest };
+      }),
+      others,
     };
   });
 }
@@ -70,7 +80,7 @@ export function Questions({ requestId, questions, disabled, unread, readOnly, on
         if (isComplete && !disabled && !unread) submit();
       }}
     >
-      {questions.map(({ question, header, multiSelect, options }, index) => {
+      {questions.map(({ question, header, multiSelect, options, others }, index) => {
         const { labels, own } = chosen.value[index] ?? NOTHING;
         const name = `${requestId}-${index}`;
         return (
@@ -84,32 +94,36 @@ export function Questions({ requestId, questions, disabled, unread, readOnly, on
                 )}
                 <Visible text={question} />
               </legend>
-              {options.map(({ label, description }) => (
-                <label class="choice">
-                  <input
-                    type={multiSelect ? 'checkbox' : 'radio'}
-                    name={name}
-                    checked={labels.includes(label)}
-                    onChange={({ currentTarget }) => {
-                      if (!multiSelect) set(index, { labels: [label], own: '' });
-                      else
-                        set(index, {
-                          labels: currentTarget.checked ? [...labels, label] : labels.filter((one) => one !== label),
-                        });
-                    }}
-                  />
-                  <span>
-                    <span class="choice-label">
-                      <Visible text={label} />
-                    </span>
-                    {description !== undefined && (
-                      <span class="choice-description">
-                        <Visible text={description} />
+              {options.map(({ label, description, others: more }) => (
+                <>
+                  <label class="choice">
+                    <input
+                      type={multiSelect ? 'checkbox' : 'radio'}
+                      name={name}
+                      checked={labels.includes(label)}
+                      onChange={({ currentTarget }) => {
+                        if (!multiSelect) set(index, { labels: [label], own: '' });
+                        else
+                          set(index, {
+                            labels: currentTarget.checked ? [...labels, label] : labels.filter((one) => one !== label),
+                          });
+                      }}
+                    />
+                    <span>
+                      <span class="choice-label">
+                        <Visible text={label} />
                       </span>
-                    )}
-                  </span>
-                </label>
+                      {description !== undefined && (
+                        <span class="choice-description">
+                          <Visible text={description} />
+                        </span>
+                      )}
+                    </span>
+                  </label>
+                  <FieldList of={more} />
+                </>
               ))}
+              <FieldList of={others} />
               <label class="field" hidden={readOnly}>
                 <span>{options.length > 0 ? 'Another answer' : 'Answer'}</span>
                 <input

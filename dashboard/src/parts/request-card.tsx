@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
+import { DENIED_WITHOUT_WORDS } from '../../../src/schema/enums.ts';
 import { api } from '../api/client.ts';
 import { takeRequests } from '../model/inbox.ts';
 import { me } from '../api/sign-in.ts';
@@ -509,6 +510,7 @@ function Outcome({ request, state }: { request: ApiRequest; state: AnswerState }
 const SOURCES: Record<string, string> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',
+  interrupt: 'the turn was interrupted',
   shutdown: 'the hub stopped',
   policy: 'one of the operator’s rules',
 };
@@ -521,15 +523,22 @@ export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; m
       <strong class={decision === 'allow' ? 'allowed' : 'denied'}>{decision === 'allow' ? 'Allowed' : 'Denied'}</strong>{' '}
       {itself !== undefined ? `because ${itself}` : `by ${mine ? `you (${by})` : by}`}
       {inputChanged === true && ', with changes'} <Time at={at} />
-      {message !== undefined && message !== '' && (
-        <>
-          {': '}
-          <q>
-            <Visible text={message} />
-          </q>
-        </>
-      )}
+      <Quoted message={message} />
       <Answers answers={answers} />
+    </>
+  );
+}
+
+const NOBODYS_WORDS: readonly string[] = ['', ...Object.values(DENIED_WITHOUT_WORDS)];
+
+/** What was said with a decision. */
+export function Quoted({ message = '' }: { message: string | undefined }) {
+  return NOBODYS_WORDS.includes(message) ? null : (
+    <>
+      {': '}
+      <q>
+        <Visible text={message} />
+      </q>
     </>
   );
 }

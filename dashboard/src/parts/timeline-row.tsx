@@ -23,7 +23,7 @@ import {
 import { toolSummary } from '../timeline/tool-summary.ts';
 import { ChevronIcon } from './icons.tsx';
 import { Code, Copy, Path, Visible } from './plain-text.tsx';
-import { Answers, OutcomeWords } from './request-card.tsx';
+import { Answers, OutcomeWords, Quoted } from './request-card.tsx';
 import { RewindButton } from './rewind.tsx';
 import { Markdown } from './rich.tsx';
 import { Time } from './time.tsx';
@@ -292,6 +292,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   policy: 'by one of the operator’s rules',
   timeout: 'because nobody answered in time',
   cancel: 'because the turn was stopped',
+  interrupt: 'because the turn was interrupted',
   shutdown: 'because the hub stopped',
 };
 
@@ -315,14 +316,7 @@ function Decided({ asked }: { asked: AskedRequest }) {
             {outcome.decision === 'allow' ? 'Allowed' : 'Denied'} {SOURCES[outcome.source] ?? `by ${outcome.source}`}
             {outcome.rule !== undefined && <RuleLink id={outcome.rule} />}
             {outcome.changed && ', with changes'}
-            {outcome.message !== undefined && outcome.message !== '' && (
-              <>
-                {': '}
-                <q>
-                  <Visible text={outcome.message} />
-                </q>
-              </>
-            )}
+            <Quoted message={outcome.message} />
             <Answers answers={outcome.answers} />
           </>
         )

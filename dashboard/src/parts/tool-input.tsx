@@ -53,6 +53,25 @@ export function OtherFields({ input, except }: { input: Fields; except: readonly
   );
 }
 
+/** Fields within a part of the input. */
+export function FieldList({ of }: { of: Fields }) {
+  const all = Object.entries(of);
+  return all.length === 0 ? null : (
+    <dl class="fields">
+      {all.map(([name, value]) => (
+        <div>
+          <dt>
+            <Visible text={name} />
+          </dt>
+          <dd>
+            <Value name={name} value={value} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 interface MainFields {
   readonly shown: ComponentChild;
   /** Only what is shown whole: every other field is listed. */

@@ -23,7 +23,9 @@ type Loaded =
   | { readonly state: 'loading' }
   /** `of`: work that can be applied, or what was applied if there is nothing since. */
   | { readonly state: 'loaded'; readonly diff: DiffAnswer; readonly of: 'open' | 'applied' }
-  | { readonly state: 'failed'; readonly why: string };
+  | { readonly state: 'failed'; readonly why: string }
+  /** The worktree was discarded. */
+  | { readonly state: 'gone'; readonly why: string };
 
 /** What the session changed, file by file, and what to do with it. */
 export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
@@ -37,7 +39,11 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
   const load = () => {
     read().then(
       (read) => (loaded.value = read),
-      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+      (error: unknown) => {
+        const why = wordsOf(error);
+        const isGone = error instanceof CallFailure && error.code === 'INVALID_ARGUMENT';
+        loaded.value = isGone ? { state: 'gone', why } : { state: 'failed', why };
+      },
     );
   };
   const loadMore = () => {
@@ -56,18 +62,20 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     );
   };
   const comments = draft<readonly Comment[]>(`comments ${detail.sessionId}`, []);
-  // A session that comes to rest has made its changes.
-  useEffect(load, [detail.sessionId, detail.state]);
+  // A session that comes to rest has made its changes; another tab or person may apply or discard them.
+  useEffect(load, [detail.sessionId, detail.state, shown.workActions.value]);
   const state = loaded.value;
   return (
     <div class="work">
-      <Settle shown={shown} detail={detail} onDone={load} />
+      <Settle shown={shown} detail={detail} isGone={state.state === 'gone'} onDone={load} />
       {detail.result?.work && <WorkFacts work={detail.result.work} />}
       {state.state === 'loaded' && state.diff.applied && (
         <Applied applied={state.diff.applied} isAll={state.of === 'applied'} />
       )}
       {state.state === 'loading' ? (
         <Loading what="Comparing files…" />
+      ) : state.state === 'gone' ? (
+        <p class="quiet">{state.why}</p>
       ) : state.state === 'failed' ? (
         <Failed what="The changes could not be loaded" why={state.why} onRetry={load} />
       ) : state.diff.filesChanged === 0 && state.diff.diff === '' ? (
@@ -176,11 +184,24 @@ type Settling =
   | { readonly step: 'failed'; readonly why: string }
   | { readonly step: 'confirm'; readonly force: boolean; readonly why: string };
 
-function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSessionDetail; onDone: () => void }) {
+interface SettleProps {
+  shown: SessionView;
+  detail: ApiSessionDetail;
+  /** There is nothing left to apply or discard. */
+  isGone: boolean;
+  onDone: () => void;
+}
+
+function Settle({ shown, detail, isGone, onDone }: SettleProps) {
   const mode = useSignal<NonNullable<ApplyBody['mode']>>('merge');
   const state = useSignal<Settling>({ step: 'none' });
   const key = useRef(newKey());
   const { may, sessionId, workspace } = detail;
+  // What was told of the work is not so any more once there is more of it, or a person has decided.
+  useEffect(() => {
+    if (detail.state === 'waiting') return;
+    if (state.peek().step === 'told' || state.peek().step === 'failed') state.value = { step: 'none' };
+  }, [detail.state]);
   if (workspace?.type !== 'worktree') return null;
   const end = (next: Settling) => {
     key.current = newKey();
@@ -237,7 +258,7 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
         {workspace.state !== undefined && ` · ${workspace.state}`}
       </p>
       <div class="buttons">
-        {may.includes('apply') && (
+        {may.includes('apply') && !isGone && (
           <>
             <select
               aria-label="How to apply"
@@ -259,7 +280,7 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
             </button>
           </>
         )}
-        {may.includes('discard') && (
+        {may.includes('discard') && !isGone && (
           <button
             type="button"
             class="button danger"
@@ -273,7 +294,8 @@ function Settle({ shown, detail, onDone }: { shown: SessionView; detail: ApiSess
           {told.step === 'told' ? told.words : told.step === 'failed' ? told.why : busy ? 'Working on it…' : ''}
         </span>
       </div>
-      {detail.lastAction && (
+      {/* Where it was applied is said below. */}
+      {detail.lastAction && detail.lastAction.outcome !== 'applied' && (
         <p class="quiet">
           <Visible text={detail.lastAction.message} />
         </p>

@@ -37,7 +37,7 @@ export function noteOf(body: EventBody): Note | undefined {
     case 'apply':
       return plain(appliedWords(body));
     case 'discard':
-      return plain(`Worktree: ${body.outcome.replaceAll('_', ' ')}`);
+      return plain(`Worktree discarded, ${body.outcome}`);
     case 'status':
       return body.permissionMode === undefined ? undefined : plain(`Mode is now ${body.permissionMode}`);
     case 'notice': {

@@ -11,7 +11,12 @@ export interface Question {
   readonly question: string;
   readonly header: string;
   readonly multiSelect: boolean;
-  readonly options: readonly { readonly label: string; readonly description: string }[];
+  readonly options: readonly {
+    readonly label: string;
+    readonly description: string;
+    readonly others: Readonly<Record<string, unknown>>;
+  }[];
+  readonly others: Readonly<Record<string, unknown>>;
 }
 
 /** Identifies what was shown: an unattended answer names it, so that it is for this input and no other. */
@@ -64,6 +69,7 @@ export function outcomeLine(outcome: RequestOutcomeView, paint: Paint): string {
 const SETTLED_BY: Readonly<Partial<Record<string, string>>> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',
+  interrupt: 'the turn was interrupted',
   shutdown: 'the hub stopped',
   policy: 'a rule of the operator says so',
 };
@@ -164,26 +170,27 @@ function bar(line: string): string {
 export function questionsOf({ questions, input }: Pick<ApiRequest, 'questions' | 'input'>): Question[] {
   const all = questions ?? input['questions'];
   return (Array.isArray(all) ? (all as unknown[]) : []).map((one) => {
-    const { question, header, multiSelect, options } = (one ?? {}) as Record<string, unknown>;
+    const { question, header, multiSelect, options, ...others } = (one ?? {}) as Record<string, unknown>;
     return {
       question: textOf(question),
       header: textOf(header),
       multiSelect: multiSelect === true,
-      options: (Array.isArray(options) ? (options as Record<string, unknown>[]) : []).map((option) => ({
-        label: textOf(option['label']),
-        description: textOf(option['description']),
-      })),
+      options: (Array.isArray(options) ? (options as Record<string, unknown>[]) : []).map(
+        ({ label, description, ...rest }) => ({ label: textOf(label), description: textOf(description), others: rest }),
+      ),
+      others,
     };
   });
 }
 
-function questionLines({ question, header, options, multiSelect }: Question, paint: Paint): string[] {
+function questionLines({ question, header, options, multiSelect, others }: Question, paint: Paint): string[] {
   return [
     ...named(header === '' ? 'question' : header, question, paint),
-    ...options.map(
-      ({ label, description }, index) =>
-        `  ${paint.bold(String(index + 1))}. ${visibleLine(label)}${description === '' ? '' : `  ${paint.dim(visibleLine(description))}`}`,
-    ),
+    ...options.flatMap(({ label, description, others: more }, index) => [
+      `  ${paint.bold(String(index + 1))}. ${visibleLine(label)}${description === '' ? '' : `  ${paint.dim(visibleLine(description))}`}`,
+      ...fields(more, [], paint),
+    ]),
+    ...fields(others, [], paint),
     ...(multiSelect ? [paint.dim('  several may be chosen')] : []),
   ];
 }

@@ -286,8 +286,11 @@ export class Activity {
     return this.#lastToolUseId;
   }
 
-  /** At most 200 characters: `14 tools (6 Read, 5 Edit, 3 Bash), 1 failed, now: npm test`. */
-  line(costUsd: number | undefined, working: boolean): string {
+  /**
+   * At most 200 characters: `14 tools (6 Read, 5 Edit, 3 Bash), 1 failed, now: npm test`. `ownRequest`: what the server
+   * itself has asked, while Claude does nothing.
+   */
+  line(costUsd: number | undefined, working: boolean, ownRequest?: string): string {
     const parts: string[] = [];
     if (this.#note !== undefined) parts.push(this.#note);
     const kinds = [...this.#counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
@@ -300,7 +303,7 @@ export class Activity {
         : `${String(count)} ${count === 1 ? 'tool' : 'tools'} (${shown.join(', ')})`,
       ...this.#troubles(),
     );
-    if (working) parts.push(this.#now());
+    if (working) parts.push(ownRequest === undefined ? this.#now() : `${WAITS_FOR.permission}: ${ownRequest}`);
     if (costUsd !== undefined) parts.push(dollars(costUsd));
     const line = parts.join(', ');
     return line.length > MAX_LINE ? `${cutAt(line, MAX_LINE - 1)}…` : line;

@@ -114,10 +114,10 @@ export class RemoteSession implements AskingSession {
   async checkFresh(): Promise<void> {}
 
   /** Checked here, decided there: it is settled when the store says so. */
-  respond(requestId: string, answer: Answer, _source: Source, by?: Principal): void {
+  respond(requestId: string, answer: Answer, source: Source, by?: Principal): void {
     const request = this.findRequest(requestId);
     if (!request) throw requestNotFound(requestId);
-    toDecision(request, answer);
+    toDecision(request, answer, source);
     if (!by) throw new DomainError('INTERNAL', 'An answer sent to another hub must say who gave it.');
     this.#services.sendAnswer(this, requestId, answer, by);
   }

@@ -88,7 +88,14 @@ test.each<[string, OpenRequest, Answer, object]>([
   ],
   ['a denied question', question, { decision: 'deny', message: 'later' }, { behavior: 'deny', message: 'later' }],
 ])('is translated: %s', (_what, request, answer, decision) => {
-  expect(toDecision(request, answer)).toEqual(decision);
+  expect(toDecision(request, answer, 'caller')).toEqual(decision);
+});
+
+test('a person who denies without a word is not called the caller', () => {
+  expect(toDecision(command, { decision: 'deny' }, 'human')).toEqual({
+    behavior: 'deny',
+    message: 'Permission denied by a person',
+  });
 });
 
 const inside = (answers: unknown): Answer => ({ decision: 'allow', updatedInput: { questions, answers } });
@@ -137,8 +144,8 @@ test.each<[string, OpenRequest, Answer, string]>([
     'answers are only valid for questions',
   ],
 ])('%s is refused', (_what, request, answer, words) => {
-  expect(() => toDecision(request, answer)).toThrow(DomainError);
-  expect(() => toDecision(request, answer)).toThrow(words);
+  expect(() => toDecision(request, answer, 'caller')).toThrow(DomainError);
+  expect(() => toDecision(request, answer, 'caller')).toThrow(words);
 });
 
 test.each<Partial<Answer>>([
@@ -155,8 +162,8 @@ test.each<Partial<Answer>>([
       action: { action: 'apply', mode: 'merge', message: 'work', commit: 'c', onto: 'o' },
     },
   };
-  expect(toDecision(own, { decision: 'allow', always: false })).toEqual({ behavior: 'allow' });
-  expect(() => toDecision(own, { decision: 'allow', ...more })).toThrow(
+  expect(toDecision(own, { decision: 'allow', always: false }, 'caller')).toEqual({ behavior: 'allow' });
+  expect(() => toDecision(own, { decision: 'allow', ...more }, 'caller')).toThrow(
     expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
   );
 });

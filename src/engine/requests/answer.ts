@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Decision, PermissionUpdate } from '../../driver/permission-ask.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
+import { DENIED_WITHOUT_WORDS } from '../../schema/enums.ts';
 import { alwaysOffer, exactRule, type LastingRule } from './always.ts';
-import type { OpenRequest } from './requests.ts';
+import type { OpenRequest, Source } from './requests.ts';
 import { changedInput } from './shown-request.ts';
 import { questionTexts } from '../conversation/tool-summary.ts';
 
@@ -38,12 +39,12 @@ export function rightsAsked(answer: Answer, request: OpenRequest | undefined): A
 }
 
 /** Turns an answer into a decision for Claude Code. Throws INVALID_ARGUMENT when it does not fit the request. */
-export function toDecision(request: OpenRequest, answer: Answer): Decision {
+export function toDecision(request: OpenRequest, answer: Answer, source: Source): Decision {
   if (request.own) checkUnchanged(answer);
   if (answer.decision === 'deny') {
     return {
       behavior: 'deny',
-      message: isBlank(answer.message) ? 'Permission denied by caller' : answer.message,
+      message: isBlank(answer.message) ? DENIED_WITHOUT_WORDS[source === 'human' ? 'human' : 'caller'] : answer.message,
       ...(answer.interrupt === true && { interrupt: true }),
     };
   }

@@ -5,7 +5,7 @@ import type { EditPlace } from '../../schema/results.ts';
 import type { Answer } from '../../schema/commands.ts';
 import { alwaysOffer, exactCall } from './always.ts';
 import { toDecision } from './answer.ts';
-import type { OpenRequest, Outcome, OwnRequest, RequestBook, RequestContext } from './requests.ts';
+import type { OpenRequest, Outcome, OwnRequest, RequestBook, RequestContext, Source } from './requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
 import type { RuleVerdict } from '../rules/standing/rule-set.ts';
@@ -78,10 +78,10 @@ export class RequestRules {
    * What an answer means for Claude Code. Changed input must not get around the rules, which were checked against the
    * original.
    */
-  decisionFor(requestId: string, answer: Answer): { request: OpenRequest; decision: Decision } {
+  decisionFor(requestId: string, answer: Answer, source: Source): { request: OpenRequest; decision: Decision } {
     const request = this.#book.find(requestId);
     if (!request) throw requestNotFound(requestId);
-    const decision = toDecision(request, answer);
+    const decision = toDecision(request, answer, source);
     if (decision.behavior === 'allow' && decision.updatedInput) {
       const rule = this.refusedBy(request.ask.toolName, decision.updatedInput);
       if (rule !== undefined)

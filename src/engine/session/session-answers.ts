@@ -49,7 +49,7 @@ export function respond(
   by: Principal | undefined,
 ): OpenRequest {
   const { requests, requestRules, decidedAway } = session.conversation;
-  const { request, decision } = requestRules.decisionFor(requestId, answer);
+  const { request, decision } = requestRules.decisionFor(requestId, answer, source);
   // Claude Code confines what it asks for itself, not what an answer puts in its place.
   if (decision.behavior === 'allow')
     checkChangedInput(request.ask.toolName, decision.updatedInput, request.cwd ?? session.directory ?? '', session);

@@ -71,11 +71,12 @@ export function readingOf(session: Session): WholeReading {
 }
 
 /** One line on what it is doing. */
-export function activityLine({ atRest, conversation }: Session): string {
+export function activityLine({ atRest, conversation, requests: open }: Session): string {
   const { requests, totals, times, activity } = conversation;
   const { costUsd, results } = totals.call;
   const { quietMs } = times;
-  const line = activity.line(results > 0 ? costUsd : undefined, !atRest);
+  const own = open.find((request) => request.own)?.ask.toolName;
+  const line = activity.line(results > 0 ? costUsd : undefined, !atRest, own);
   // A session that waits for an answer is expected to be silent.
   if (atRest || requests.size > 0 || quietMs < QUIET_AFTER_MS) return line;
   return `quiet for ${String(Math.round(quietMs / 1000))} s, ${line}`.slice(0, 200);

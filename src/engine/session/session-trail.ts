@@ -1,4 +1,5 @@
 import { digestLine } from '../../audit/audit-log.ts';
+import type { Decision, PermissionUpdate } from '../../driver/permission-ask.ts';
 import type { ToolStatus } from '../../schema/enums.ts';
 import type { LastAction } from '../../schema/own-action.ts';
 import type { Work } from '../../schema/results.ts';
@@ -146,16 +147,24 @@ export class SessionTrail {
 export function decisionDetails(
   requestId: string,
   owner: string,
-  { by, always, rule }: Pick<Outcome, 'by' | 'always' | 'rule'>,
+  { by, always, rule, decision }: Pick<Outcome, 'by' | 'always' | 'rule'> & { decision: Decision | undefined },
   ran: object | undefined,
 ): Record<string, string | number | boolean> {
+  const updates = decision?.behavior === 'allow' ? (decision.updatedPermissions ?? []) : [];
   return {
     request: requestId,
     ...(by !== undefined && by !== owner && { by }),
     ...(always && { always }),
     ...(rule && { by: 'rule', rule: rule.id, author: rule.author }),
+    ...(updates.length > 0 && { alsoAllowed: oneLine(updates.flatMap(grantWords).join(', '), MAX_LINE_LENGTH) }),
     ...(ran && { inputChanged: true, ran: digestLine(JSON.stringify(ran)) }),
   };
+}
+
+/** What was allowed beyond the call: a mode, or rules by their tools. */
+function grantWords(update: PermissionUpdate): string[] {
+  if (update.type === 'setMode') return [`mode ${update.mode}`];
+  return 'rules' in update ? update.rules.map(({ toolName }) => `rule for ${toolName}`) : [update.type];
 }
 
 /** Counts, and which check: file names do not belong in the log. */

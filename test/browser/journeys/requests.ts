@@ -81,6 +81,7 @@ export function requests(world: JourneyWorld): void {
     const held = gate(text('Thank you.'));
     hub.model.on('Clean up').reply(
       tool('Bash', { command: 'touch cleaned', description: 'Clean up' }),
+      tool('Bash', { command: 'touch again', description: 'Clean up again' }),
       tool('AskUserQuestion', {
         questions: [
           {
@@ -103,6 +104,11 @@ export function requests(world: JourneyWorld): void {
     await cardOf(page, 'Tidy').getByLabel('Message to Claude').fill('Ask me for the folder first');
     await clickButton(page, 'Tidy', 'Deny');
     await cardOf(page, 'Tidy').getByText('Ask me for the folder first').waitFor();
+    // What Claude is told in its place are not this person's words.
+    await page.locator('article.request', { hasText: 'touch again' }).getByRole('button', { name: 'Deny' }).click();
+    const wordless = page.locator('article.request', { hasText: 'touch again' }).locator('.outcome');
+    await wordless.getByText(/Denied by you/).waitFor();
+    expect(await wordless.innerText()).not.toMatch(/permission denied/i);
     await page.getByLabel('cache').check();
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
     const sentToModel = () => JSON.stringify(hub.model.requests);
@@ -110,6 +116,7 @@ export function requests(world: JourneyWorld): void {
       what: 'the message reaches Claude',
     });
     await eventually(() => sentToModel().includes('cache'), { what: 'the answer reaches Claude' });
+    expect(sentToModel()).toContain('Permission denied by a person');
 
     await held.arrived;
     await page.goto(`${hub.url}#/sessions/${session.sessionId}`);

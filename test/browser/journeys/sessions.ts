@@ -158,10 +158,19 @@ export function sessions(world: JourneyWorld): void {
     await page.locator('.file', { hasText: 'README.md' }).waitFor();
     expect(await page.locator('.line.added').first().innerText()).toContain('# Shop');
     expect(await page.locator('.file', { hasText: 'README.md' }).locator('.tag').innerText()).toBe('Added');
-    await page.getByRole('button', { name: 'Apply', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Yes, apply it' }).click();
+    const tab = await page.context().newPage();
+    await tab.goto(page.url());
+    await tab.locator('.file', { hasText: 'README.md' }).waitFor();
+    const apply = async (on: Page) => {
+      await on.getByRole('button', { name: 'Apply', exact: true }).click();
+      await on.getByRole('dialog').getByRole('button', { name: 'Yes, apply it' }).click();
+    };
+    await apply(page);
     const applied = page.locator('.applied');
     await applied.waitFor();
+    await tab.locator('.applied').waitFor();
+    await apply(tab);
+    await tab.getByText('There is nothing to apply.').waitFor();
     expect(await readFile(world.file('README.md'), 'utf8')).toBe('# Shop\n');
     const { stdout: head } = await promisify(execFile)('git', ['rev-parse', 'HEAD'], {
       cwd: hub.home.project,
@@ -177,11 +186,22 @@ export function sessions(world: JourneyWorld): void {
     await waitForState(page, 'Idle');
     await page.getByRole('link', { name: 'Work', exact: true }).click();
     await page.locator('.file', { hasText: 'LICENCE' }).waitFor();
+    await tab.locator('.file', { hasText: 'LICENCE' }).waitFor();
+    expect(await tab.getByText('There is nothing to apply.').count()).toBe(0);
     await page.getByRole('button', { name: 'Discard', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Discard this worktree?' });
     await dialog.getByRole('button', { name: 'Yes, discard it' }).click();
     await dialog.getByRole('button', { name: 'Discard anyway' }).click();
     await page.getByText(`Discarded. Kept: ${workspace?.branch}.`).waitFor();
+    // What is gone is not offered again, in any tab.
+    for (const one of [page, tab]) {
+      await one.getByText('it was discarded').waitFor();
+      expect(await controls(one)).not.toEqual(expect.arrayContaining(['Apply']));
+      expect(await controls(one)).not.toEqual(expect.arrayContaining(['Discard']));
+    }
+    await tab.getByRole('link', { name: 'Timeline' }).click();
+    await tab.getByText(`Worktree discarded, kept ${workspace?.branch}`).waitFor();
+    await tab.close();
     await expect(access(workspace?.path ?? '')).rejects.toThrow('ENOENT');
     await expect(access(world.file('LICENCE'))).rejects.toThrow('ENOENT');
     const { stdout } = await promisify(execFile)('git', ['show', `${workspace?.branch}:LICENCE`], {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import type { ModelsAnswer } from '../../../src/schema/api.ts';
+import type { ApiSession, ModelsAnswer } from '../../../src/schema/api.ts';
 import type { AuditPage } from '../../../src/schema/api-admin.ts';
 import { text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
@@ -160,6 +160,78 @@ export function truth(world: JourneyWorld): void {
       expect(await page.locator('.row.prompt').count()).toBe(1);
     } finally {
       await page.close();
+      await hub.close();
+    }
+  });
+
+  test('what a decision allows beyond its call is on the timeline and in the audit', async () => {
+    const { hub } = world;
+    const write = (name: string) => tool('Write', { file_path: world.file(name), content: `${name}\n` });
+    const touch = tool('Bash', { command: 'touch touched', description: 'Touch it' });
+    hub.model.on('Write both').reply(touch, write('one.txt'), write('two.txt'), text('Both written.'));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Write both', title: 'Both' });
+    await cardOf(page, 'Both').getByText('touch touched').first().waitFor();
+    await clickButton(page, 'Both', 'Always allow');
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.getByRole('button', { name: 'Allow edits in this session' }).click();
+    await page.getByText('Both written.').waitFor();
+    await page.getByText('Mode is now acceptEdits').waitFor();
+    await page.goto(`${hub.url}#/audit?session=${sessionId}&kind=decision`);
+    const details = (what: string) => page.locator('.audit-row', { hasText: what }).locator('.audit-details');
+    await details('one.txt').getByText('alsoAllowed: mode acceptEdits').waitFor();
+    await details('touch touched').getByText('alsoAllowed: rule for Bash').waitFor();
+  });
+
+  test('a request that an interrupt settles is not said to be denied by somebody', async () => {
+    const { hub } = world;
+    hub.model.on('Ask in vain').reply(tool('Bash', { command: 'touch vain', description: 'Touch it' }));
+    const page = await world.openSignedIn();
+    const { sessionId } = await hub.startSession({ prompt: 'Ask in vain', title: 'Vain' });
+    const card = cardOf(page, 'Vain');
+    await card.getByText('touch vain').first().waitFor();
+    await hub.api('POST', `sessions/${sessionId}/interrupt`, {});
+    await card.locator('.outcome').getByText('Denied because the turn was interrupted').waitFor();
+    await page.goto(`${hub.url}#/sessions/${sessionId}`);
+    await page.reload();
+    const decided = page.locator('.decided');
+    await decided.waitFor();
+    expect(await decided.innerText()).toMatch(/^Denied because the turn was interrupted/);
+  });
+
+  test('work that a person must approve waits for them, says so, and then who has', async () => {
+    const hub = await RealHub.open({ args: ['--approvals', 'human'] });
+    hub.model.on('Add a note').reply(text('Nothing to add.'));
+    const [owner, approver] = await Promise.all([world.open(), world.open()]);
+    try {
+      const { sessionId } = await hub.startSession({
+        prompt: 'Add a note',
+        title: 'Approved',
+        workspace: { type: 'worktree' },
+      });
+      await owner.page.goto(`${hub.url}#/sessions/${sessionId}/work`);
+      await signInWith(owner.page, hub.caller);
+      await owner.page.getByText('No files have changed').waitFor();
+      const { workspace } = await hub.api<ApiSession>('GET', `sessions/${sessionId}`);
+      await writeFile(`${workspace?.path}/note.txt`, 'noted\n');
+      await owner.page.getByRole('button', { name: 'Apply', exact: true }).click();
+      await owner.page.getByRole('button', { name: 'Yes, apply it' }).click();
+      const asked = owner.page.getByText('A person must approve it first');
+      await asked.waitFor();
+      await waitForState(owner.page, 'Waiting');
+      expect(await asked.count()).toBe(1);
+      expect(await owner.page.locator('.session-header .activity').innerText()).toContain(
+        'waiting for permission: Apply',
+      );
+      await approver.page.goto(hub.url);
+      await signInWith(approver.page, await hub.token('Nora', 'approver'));
+      await clickButton(approver.page, 'Approved', 'Allow');
+      await owner.page.locator('.applied', { hasText: 'by Nora' }).waitFor();
+      await asked.waitFor({ state: 'detached' });
+      expect(await owner.page.getByText('action "discard"').count()).toBe(0);
+    } finally {
+      await owner.page.close();
+      await approver.page.close();
       await hub.close();
     }
   });

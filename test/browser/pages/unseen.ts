@@ -138,6 +138,12 @@ export function unseen(): void {
           questions: [{ question: 'Which?', options: [] }],
           input: { questions: [{ question: 'Which?', options: [] }], metadata: { source: 'hidden source' } },
         },
+        {
+          type: 'user_question',
+          toolName: 'AskUserQuestion',
+          questions: [{ question: 'Which layout?', options: [{ label: 'Wide', preview: '+----+\n| hi |\n+----+' }] }],
+          input: {},
+        },
       ),
     );
     await card(page, 'r0').getByText('Look first').waitFor();
@@ -148,6 +154,7 @@ export function unseen(): void {
       ['r2', 'hidden owner'],
       ['r3', 'replace_all'],
       ['r4', 'hidden source'],
+      ['r5', '| hi |'],
     ] as const) {
       await page.evaluate(`document.querySelector('main').scrollBy({ top: 300 })`);
       await card(page, id).getByText(words).waitFor();

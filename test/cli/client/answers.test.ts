@@ -241,6 +241,21 @@ it('without a terminal nothing is watched, and it says so', async () => {
   }
 });
 
+it('a question is listed with what comes with its options', async () => {
+  const h = shared();
+  const options = [
+    { label: 'wide', description: 'One row', preview: '| nav | main |\n+-----+------+' },
+    { label: 'tall', description: 'Two rows' },
+  ];
+  const questions = [{ question: 'Which layout?', header: 'Layout', multiSelect: false, options }];
+  h.model.on('pick a layout').reply(tool('AskUserQuestion', { questions }), text('done'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'pick a layout' });
+  await waiting(sessionId);
+  const { stdout } = await run(['inbox']);
+  expect(stdout).toMatch(/1\. wide {2}One row\npreview:\n│ \| nav \| main \|\n│ \+-----\+------\+\n {2}2\. tall/);
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+});
+
 it('without a terminal it takes a token, and the digest of what is allowed', async () => {
   const h = shared();
   h.model.on('unattended').reply(touch('unattended'), text('done'));

@@ -319,7 +319,7 @@ describe('whatever Claude Code asks', () => {
           return [name, first];
         });
         const answer = shown.read(Object.fromEntries(filled));
-        if (answer) expect(toDecision(request, answer)).toMatchObject({ behavior: 'allow' });
+        if (answer) expect(toDecision(request, answer, 'human')).toMatchObject({ behavior: 'allow' });
         else expect(filled).toEqual([]);
       }),
     );
