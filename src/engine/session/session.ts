@@ -65,8 +65,6 @@ export class Session implements AskingSession {
   readonly #rewinds: SessionRewinds;
   readonly #observer: SessionObserver;
   #rules: Rules;
-  /** An earlier server ended before it knew what the last turn had done. */
-  #lacksReport: boolean;
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Commands that are being carried out on it. */
   #uses = 0;
@@ -80,7 +78,6 @@ export class Session implements AskingSession {
     this.services = services;
     this.#rules = seed.rules;
     this.missing = restored?.missing ?? [];
-    this.#lacksReport = restored?.lacksReport === true;
     const ruled = {
       owner: seed.owner.id,
       options: seed.options,
@@ -103,7 +100,7 @@ export class Session implements AskingSession {
         debug: services.debug,
       },
     );
-    this.work = new SessionWork(this, services, { opened: seed.worktree, work: restored?.work });
+    this.work = new SessionWork(this, services, { opened: seed.worktree, ...restored });
     this.#observer = new SessionObserver(this, services);
     if (services.onNotice)
       this.notices.subscribe((notice) => {
@@ -392,12 +389,9 @@ export class Session implements AskingSession {
 
   /** The turn goes on; one that had ended without a report is reported now. */
   #turnContinues(): void {
-    if (!this.atRest) this.work.turnContinues();
-    else if (this.#lacksReport) {
-      this.#lacksReport = false;
-      this.work.turnContinues();
-      this.#observer.rested();
-    }
+    if (this.atRest && !this.work.lacksReport) return;
+    this.work.turnContinues();
+    if (this.atRest) this.#observer.rested();
   }
 
   /** What it needs to run again was provided. */
