@@ -16,6 +16,7 @@ import { precededBy, type SessionReading } from './conversation/reading.ts';
 import type { RemoteSession } from './elsewhere/remote-session.ts';
 import type { DiskSession } from '../transcripts/disk-sessions.ts';
 import type { AuditRecord, DiskQuery } from './ports.ts';
+import { recordOf } from './requests/requests.ts';
 import { unknownSession } from './session/session-errors.ts';
 import type { ListedSession } from './session/session-listing.ts';
 import type { Located, SessionList } from './elsewhere/session-recall.ts';
@@ -392,7 +393,7 @@ export class EngineClient {
   beginForms(sessionId: string): RequestRecord[] {
     const session = this.#find(sessionId);
     const { approvals } = this.#engine;
-    return session?.requests.filter((request) => approvals.beginForm(this.#connection, session, request)) ?? [];
+    return session?.requests.filter((one) => approvals.beginForm(this.#connection, session, one)).map(recordOf) ?? [];
   }
 
   /** The form was never sent: this client may ask again. */

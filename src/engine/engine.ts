@@ -136,6 +136,12 @@ export class Engine {
     return this.#registry.all;
   }
 
+  /** How many sessions are loaded, and how many of them work. */
+  get counts(): { readonly sessions: number; readonly working: number } {
+    const { all } = this.#registry;
+    return { sessions: all.length, working: all.filter(({ atRest }) => !atRest).length };
+  }
+
   /** The operator's rules, for connections without their own. */
   get policy(): Policy {
     return this.#rules.policy;

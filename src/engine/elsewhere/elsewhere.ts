@@ -158,14 +158,23 @@ export class FleetMember {
     return this.#parts.registry.places;
   }
 
-  /** Those that another hub takes over when this one goes silent. */
-  get lent(): Session[] {
+  /** Runs a stored session here from now on, if it does not run here yet. Returns false if there is none with this id. */
+  async takeUp(id: string): Promise<boolean> {
+    return (await this.#recall.recall(id)) !== undefined;
+  }
+
+  /** The ids of those that another hub takes over when this one goes silent. */
+  get lent(): string[] {
+    return this.#lent.map(({ id }) => id);
+  }
+
+  get #lent(): Session[] {
     return this.#parts.registry.all.filter(({ mobility }) => mobility.lent);
   }
 
   /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */
   async loseContact(): Promise<void> {
-    await Promise.all(this.lent.map((session) => session.loseContact()));
+    await Promise.all(this.#lent.map((session) => session.loseContact()));
   }
 
   /** Another hub has it. Its process ends; nothing is written for it, and only subscribers of the stream are told. */

@@ -3,6 +3,7 @@ import type { PermissionDenial } from '../../schema/results.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
 import type { WholeReading } from '../conversation/reading.ts';
+import { recordOf } from '../requests/requests.ts';
 import { secretNamesOf } from './mobility.ts';
 import type { Session } from './session.ts';
 
@@ -62,7 +63,7 @@ export function readingOf(session: Session): WholeReading {
     record: shownRecord(session),
     now: services.clock.wallTime(),
     log: conversation.log,
-    requests: session.requests,
+    requests: session.requests.map(recordOf),
     unfinishedText: conversation.unfinishedText,
     toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
     findToolUse: (id) => activity.findToolUse(id),
