@@ -18,7 +18,7 @@ export function sessionRecord(session: Session): SessionRecord {
 /** What readers get of it. Made for every poll: fields are assigned, since spreading each costs more than all of them. */
 function shownRecord(session: Session): ShownRecord {
   const { conversation, atRest } = session;
-  const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
+  const { times, totals, setup, activity, cancellation, result, own } = conversation;
   const { model, permissionMode, tools } = setup;
   const { lastToolUseId, problems } = activity;
   const options = withoutSecrets(setup.options);
@@ -51,7 +51,7 @@ function shownRecord(session: Session): ShownRecord {
   if (result) record.turn = result;
   if (work) record.work = work;
   if (queued.length > 0) record.queued = queued;
-  if (lastAction) record.lastAction = lastAction;
+  if (own.last) record.lastAction = own.last;
   return record;
 }
 
@@ -97,7 +97,7 @@ function continuityRecord(session: Session): SessionRecord['continuity'] {
     origin: launches.origin,
     arrivedAt: launches.arrivedAt,
     handover: [...conversation.decidedAway.lines],
-    actionUnderWay: conversation.actionUnderWay,
+    actionUnderWay: conversation.own.underWay,
     rules: rules.kept,
     // Those not provided again since the last restart are still needed.
     secretNames: missing.length === 0 ? secretNames : union(secretNames, missing.filter(isSecretName)),

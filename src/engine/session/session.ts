@@ -201,7 +201,7 @@ export class Session implements AskingSession {
 
   /** Whether the server may work with its files: it is at rest, or only waits for the server to do so. */
   get leavesFilesAlone(): boolean {
-    return this.atRest || this.conversation.actionUnderWay !== undefined;
+    return this.atRest || this.conversation.own.underWay !== undefined;
   }
 
   get hasLeft(): boolean {
