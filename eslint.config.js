@@ -196,7 +196,8 @@ export default defineConfig(
     files: outsideEngine.map((name) => `src/${name}/**/*.ts`),
     ignores: ['**/*.test.ts'],
     rules: restrictedDynamicImports(dynamicAgentSdk, {
-      selector: 'MemberExpression[object.name="engine"][property.name=/^(find|recall|reply|session|sessions|start)$/]',
+      selector:
+        'MemberExpression[object.name="engine"][property.name=/^(find|finder|recall|reply|session|sessions|start)$/]',
       message: liveSessions,
     }),
   },

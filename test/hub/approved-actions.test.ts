@@ -67,7 +67,7 @@ function requestIn(outcome: object): string {
 }
 
 async function recalled(hub: TestHub, { id }: Session): Promise<Session> {
-  const session = await hub.engine.recall(id);
+  const session = await hub.engine.finder.recall(id);
   if (!session) throw new Error('the hub has forgotten the session');
   return session;
 }

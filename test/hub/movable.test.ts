@@ -58,7 +58,7 @@ test('an unmovable session remains so after a restart, until its transcript is r
   expect(await isStoredAsMovable(store, hub, id)).toBe(false);
   hub.kill();
   const next = await startHere(store);
-  await next.engine.recall(id);
+  await next.engine.finder.recall(id);
   expect(await isStoredAsMovable(store, next, id)).toBe(false);
   next.engine.session(id).mobility.mayMoveAgain();
   expect(await isStoredAsMovable(store, next, id)).toBe(true);

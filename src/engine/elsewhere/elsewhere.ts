@@ -15,7 +15,6 @@ import { DomainError } from '../../errors/errors.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import { canMove } from '../session/mobility.ts';
 import type { Places } from '../session/registry.ts';
-import type { RemoteSession } from './remote-session.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { EngineParts } from '../session/session-host.ts';
 import type { SessionRecall } from './session-recall.ts';
@@ -116,11 +115,6 @@ export class FleetMember {
 
   // ── sessions of the others ─────────────────────────────────────────────────────────────────────────────────────
 
-  /** Those that run elsewhere and were asked for here. */
-  get elsewhere(): RemoteSession[] {
-    return this.#recall.elsewhere;
-  }
-
   /** A movable session runs on the hub with the most free slots; values that only its client has keep it here. */
   async place(command: CommandOf<'start'>, rules: Rules, by: ConnectedClient | undefined): Promise<Driven | undefined> {
     const { settings, services } = this.#parts;
@@ -128,16 +122,6 @@ export class FleetMember {
     const portable = { options, rules, worktree: options.workspace };
     if (rules.ownVariables.length > 0 || !canMove(portable, settings.sharedWorkspace)) return undefined;
     return services.others?.start(command, commandedBy(by, rules));
-  }
-
-  /** One that another hub runs, as it was at the last look. */
-  peekElsewhere(id: string): RemoteSession | undefined {
-    return this.#recall.peekElsewhere(id);
-  }
-
-  /** One that another hub runs, as it is stored now. */
-  findElsewhere(id: string): Promise<RemoteSession | undefined> {
-    return this.#recall.findElsewhere(id);
   }
 
   /** Has something done to a session that runs elsewhere. */

@@ -2,7 +2,6 @@ import type { Settings } from '../../config/load-settings.ts';
 import type { Decision } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
-import type { Stale } from '../../schema/results.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
@@ -21,10 +20,10 @@ import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/access.ts';
 import type { Rules } from '../rules/rules.ts';
 import { SessionRules } from '../rules/standing/session-rules.ts';
-import { handOver, redeliver, sendPrompt, withdraw } from './delivery.ts';
+import { redeliver, withdraw } from './delivery.ts';
 import { Mobility } from './mobility.ts';
 import { type RewindOrder, type RewindOutcome, SessionRewinds } from './session-rewinds.ts';
-import { checkFresh, decisionOn, examined, respond, stillHolds } from './session-answers.ts';
+import { checkFresh, decisionOn, respond, stillHolds } from './session-answers.ts';
 import { busy, cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
 import { SessionObserver } from './session-observer.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
@@ -257,19 +256,9 @@ export class Session implements AskingSession {
     return turn;
   }
 
-  /** Delivers a message. Resolves when a live process has it, or a new one has reported its start. */
-  prompt(text: string): Promise<void> {
-    return sendPrompt(this, text);
-  }
-
   /** Takes back a queued message, or puts other words in its place. False if it is too late for that. */
   withdraw(messageId: string, replacement?: string): Promise<boolean> {
     return this.oneReplyAtATime(() => withdraw(this, messageId, replacement));
-  }
-
-  /** Restarts a process for a session whose requests were decided while it had none. */
-  handOver(): Promise<void> {
-    return handOver(this);
   }
 
   /** From the next turn on. */
@@ -289,11 +278,6 @@ export class Session implements AskingSession {
       setup.switchMode(permissionMode);
     }
     if (permissionTimeoutMs !== undefined) this.conversation.permissionTimeoutMs = permissionTimeoutMs;
-  }
-
-  /** What has changed since a request was asked. */
-  async examine(requestId: string): Promise<Stale | undefined> {
-    return (await examined(this, requestId)).stale;
   }
 
   /** Throws if the answer allows a request that has to be looked at again first. */
