@@ -66,10 +66,14 @@ zones.push(
   },
 );
 
+const outsideEngine = ['views', 'mcp', 'transports', 'fleet', 'hub', 'cli'];
+const liveSessions = 'Live sessions stay in src/engine: commands go in, records come out (src/engine/client.ts).';
 zones.push({
-  target: ['views', 'mcp', 'transports', 'fleet', 'hub', 'cli'].map((name) => `./src/${name}`),
-  from: './src/engine/session/session.ts',
-  message: 'Live sessions stay in src/engine: commands go in, records come out (src/engine/client.ts).',
+  target: ['index.ts', ...outsideEngine].map((name) => `./src/${name}`),
+  from: ['session/session.ts', 'conversation/conversation.ts', 'elsewhere/remote-session.ts'].map(
+    (name) => `./src/engine/${name}`,
+  ),
+  message: liveSessions,
 });
 
 const bareBuiltins = {
@@ -186,6 +190,16 @@ export default defineConfig(
       'import-x/no-unassigned-import': 'error',
       'no-restricted-properties': ['error', noEnv, noStdout],
     },
+  },
+  {
+    // What the engine itself and its tests get from an Engine.
+    files: outsideEngine.map((name) => `src/${name}/**/*.ts`),
+    ignores: ['**/*.test.ts'],
+    rules: restrictedDynamicImports(dynamicAgentSdk, {
+      selector:
+        'MemberExpression[object.name="engine"][property.name=/^(find|finder|recall|reply|session|sessions|start)$/]',
+      message: liveSessions,
+    }),
   },
   {
     files: ['src/driver/**/*.ts', 'src/transcripts/**/*.ts'],

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Engine } from '../src/engine/engine.ts';
 import { eventLimits } from '../src/engine/conversation/event-log.ts';
+import { sendPrompt } from '../src/engine/session/delivery.ts';
 import { serveHubHttp, stateKeyIn } from '../src/hub/http-part.ts';
 import { Journal } from '../src/hub/journal.ts';
 import { HubMetrics } from '../src/hub/metrics/hub-metrics.ts';
@@ -89,9 +90,10 @@ const watching = setInterval(sampleMemory, 50);
 async function work(count: number): Promise<void> {
   await Promise.all(
     ids.slice(0, count).map(async (id) => {
-      const session = await engine.recall(id);
-      await session?.prompt('go on');
-      if (session) await rest(session);
+      const session = await engine.finder.recall(id);
+      if (!session) return;
+      await sendPrompt(session, 'go on');
+      await rest(session);
     }),
   );
   await engine.stored();

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ranSession, rest } from './bench/engine-rows.ts';
+import { sendPrompt } from '../src/engine/session/delivery.ts';
 import { syntheticEngine } from './bench/synthetic-agent.ts';
 
 /** `--check` does the same on a small scale. */
@@ -41,7 +42,7 @@ await manySessions.close();
 const oneSession = await ranSession(syntheticEngine({ steps: 3, partials: 0 }));
 const turns = async (count: number): Promise<number> => {
   for (let turn = 0; turn < count; turn++) {
-    await oneSession.prompt('go on');
+    await sendPrompt(oneSession, 'go on');
     await rest(oneSession);
   }
   return heap();

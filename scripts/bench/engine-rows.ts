@@ -1,6 +1,7 @@
 /** The engine alone, in this process, with synthetic agents. */
 
 import type { Engine } from '../../src/engine/engine.ts';
+import { sendPrompt } from '../../src/engine/session/delivery.ts';
 import type { Session } from '../../src/engine/session/session.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
 import { checkView } from '../../src/views/check-view.ts';
@@ -39,7 +40,7 @@ export async function throughputRow(): Promise<Row> {
   const turns = 20;
   const begin = process.cpuUsage();
   for (let turn = 0; turn < turns; turn++) {
-    await session.prompt('go on');
+    await sendPrompt(session, 'go on');
     await rest(session);
   }
   const { user, system } = process.cpuUsage(begin);

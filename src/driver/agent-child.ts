@@ -34,7 +34,7 @@ export class AgentChild {
     return new AgentChild(owner, runId, await owner.prepare(runId, whose));
   }
 
-  /** One that runs already. */
+  /** Takes over a process that runs already. */
   static adopted(owner: ProcessHome, run: string, started: StartedChild): AgentChild {
     return new AgentChild(owner, run, { start: () => started, discard: () => undefined });
   }

@@ -33,21 +33,25 @@ function setUp(role?: Role) {
   const engine = {
     settings: { toolset: 'compact' },
     sessions: [session],
-    fleet: { elsewhere: [], findElsewhere: () => Promise.resolve(undefined), peekElsewhere: () => undefined },
+    finder: {
+      elsewhere: [],
+      findElsewhere: () => Promise.resolve(undefined),
+      peekElsewhere: () => undefined,
+      locate: (id: string) =>
+        Promise.resolve(
+          {
+            s1: { kind: 'here', owner: 'alice', session },
+            stored: { kind: 'stored', owner: 'alice' },
+          }[id],
+        ),
+      list: () => Promise.resolve({ sessions: [], unreadable: [] }),
+      recall: (id: string) => (id === 'stored' ? note('recall') : Promise.resolve(id === 's1' ? session : undefined)),
+    },
     tools: ['Read', 'mcp__crm__find'],
     find: (id: string) => (id === 's1' ? session : undefined),
     session: () => session,
     approvals: { checkCallerMayAnswer: () => undefined },
-    locate: (id: string) =>
-      Promise.resolve(
-        {
-          s1: { kind: 'here', owner: 'alice', session },
-          stored: { kind: 'stored', owner: 'alice' },
-        }[id],
-      ),
-    listStored: () => Promise.resolve({ sessions: [], unreadable: [] }),
     ownerOf: (id: string) => Promise.resolve({ s1: 'alice', stored: 'alice' }[id]),
-    recall: (id: string) => (id === 'stored' ? note('recall') : Promise.resolve(id === 's1' ? session : undefined)),
     respondAsPerson: () => {
       void note('respond as a person');
       return session;

@@ -16,6 +16,8 @@ import { precededBy, type SessionReading } from './conversation/reading.ts';
 import type { RemoteSession } from './elsewhere/remote-session.ts';
 import type { DiskSession } from '../transcripts/disk-sessions.ts';
 import type { AuditRecord, DiskQuery } from './ports.ts';
+import { recordOf } from './requests/requests.ts';
+import { examined } from './session/session-answers.ts';
 import { unknownSession } from './session/session-errors.ts';
 import type { ListedSession } from './session/session-listing.ts';
 import type { Located, SessionList } from './elsewhere/session-recall.ts';
@@ -94,7 +96,7 @@ export class EngineClient {
     const located = await this.#allowed(command);
     const { fleet } = this.#engine;
     if (located?.kind === 'elsewhere') return fleet.carryOut(located, command, this.#connection);
-    const session = located?.kind === 'stored' ? await this.#engine.recall(command.sessionId) : located?.session;
+    const session = located?.kind === 'stored' ? await this.#engine.finder.recall(command.sessionId) : located?.session;
     const execute = (): Promise<Outcomes[CommandKind]> => this.#executeHere(command);
     return session ? session.whileInUse(execute) : execute();
   }
@@ -135,7 +137,7 @@ export class EngineClient {
       case 'archive':
         return engine.session(sessionId).archive(command.archived);
       case 'examine': {
-        const stale = await engine.session(sessionId).examine(command.requestId);
+        const { stale } = await examined(engine.session(sessionId), command.requestId);
         return stale === undefined ? {} : { stale };
       }
       case 'interrupt':
@@ -168,7 +170,7 @@ export class EngineClient {
 
   /** Where the session is; undefined if only a worktree or a transcript is left of it, which is this user's. */
   async #allowed({ kind, sessionId }: Exclude<Command, { kind: 'start' }>): Promise<Located | undefined> {
-    const located = await this.#engine.locate(sessionId);
+    const located = await this.#engine.finder.locate(sessionId);
     if (!located) {
       const isOnDisk = kind === 'reply' || kind === 'diff' || kind === 'apply' || kind === 'discard';
       if (!isOnDisk || !isThisUser(this.principal)) throw unknownSession(sessionId, this.toolset);
@@ -216,7 +218,7 @@ export class EngineClient {
   async list(): Promise<SessionList> {
     const owner = mayWithAll(this.principal, 'read') ? undefined : this.principal.id;
     const here = this.#loaded.map((session) => session.read().record);
-    const { sessions, unreadable } = await this.#engine.listStored(owner, MAX_LISTED);
+    const { sessions, unreadable } = await this.#engine.finder.list(owner, MAX_LISTED);
     return { sessions: [...here, ...sessions], unreadable };
   }
 
@@ -298,17 +300,17 @@ export class EngineClient {
   }
 
   #find(sessionId: string): Session | RemoteSession | undefined {
-    const session = this.#engine.find(sessionId) ?? this.#engine.fleet.peekElsewhere(sessionId);
+    const session = this.#engine.find(sessionId) ?? this.#engine.finder.peekElsewhere(sessionId);
     return session && this.#seesOwnedBy(session.owner.id) ? session : undefined;
   }
 
   /** Loaded from the store if necessary; one that another hub runs is followed from then on. */
   async #found(sessionId: string): Promise<Session | RemoteSession> {
-    const located = await this.#engine.locate(sessionId);
+    const located = await this.#engine.finder.locate(sessionId);
     if (!located || !this.#seesOwnedBy(located.owner)) throw unknownSession(sessionId, this.toolset);
     if (located.kind === 'here') return located.session;
-    const elsewhere = await this.#engine.fleet.findElsewhere(sessionId);
-    const session = elsewhere ?? (await this.#engine.recall(sessionId));
+    const elsewhere = await this.#engine.finder.findElsewhere(sessionId);
+    const session = elsewhere ?? (await this.#engine.finder.recall(sessionId));
     if (!session) throw unknownSession(sessionId, this.toolset);
     return session;
   }
@@ -377,9 +379,9 @@ export class EngineClient {
 
   /** From its first call on; a probe never creates one. Idempotent. */
   connect(): void {
-    const { approvals, fleet } = this.#engine;
+    const { approvals, finder } = this.#engine;
     if (!approvals.connect(this.#connection)) return;
-    const remote = fleet.elsewhere.filter(({ owner }) => this.#seesOwnedBy(owner.id));
+    const remote = finder.elsewhere.filter(({ owner }) => this.#seesOwnedBy(owner.id));
     for (const session of [...this.#loaded, ...remote])
       for (const request of session.requests) approvals.requested(session, request);
   }
@@ -392,7 +394,7 @@ export class EngineClient {
   beginForms(sessionId: string): RequestRecord[] {
     const session = this.#find(sessionId);
     const { approvals } = this.#engine;
-    return session?.requests.filter((request) => approvals.beginForm(this.#connection, session, request)) ?? [];
+    return session?.requests.filter((one) => approvals.beginForm(this.#connection, session, one)).map(recordOf) ?? [];
   }
 
   /** The form was never sent: this client may ask again. */

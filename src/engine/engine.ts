@@ -28,7 +28,7 @@ import { unknownSession } from './session/session-errors.ts';
 import { SessionHost, type EngineParts } from './session/session-host.ts';
 import { listDisk, listMachine, type ListedSession } from './session/session-listing.ts';
 import { sessionRecord } from './session/session-record.ts';
-import { SessionRecall, type Located, type SessionList } from './elsewhere/session-recall.ts';
+import { SessionRecall } from './elsewhere/session-recall.ts';
 import { withPartialMessages } from './conversation/session-setup.ts';
 import { SessionTrail } from './session/session-trail.ts';
 import type { OpenedWorkspace } from './session/session-work.ts';
@@ -70,7 +70,8 @@ export class Engine {
   readonly fleet: FleetMember;
   readonly #parts: EngineParts;
   readonly #host: SessionHost;
-  readonly #recall: SessionRecall;
+  /** Finds sessions wherever they are, and loads those that are only stored. */
+  readonly finder: SessionRecall;
   readonly #replies: Replies;
   readonly #rewinds: Rewinds;
   readonly #connections = new OpenConnections();
@@ -118,8 +119,8 @@ export class Engine {
       actions: this.#actions,
     });
     this.#host = new SessionHost(parts);
-    this.#recall = new SessionRecall(parts, this.#host);
-    this.fleet = new FleetMember(parts, this.#recall);
+    this.finder = new SessionRecall(parts, this.#host);
+    this.fleet = new FleetMember(parts, this.finder);
     this.#replies = new Replies(parts, this.#host);
     this.#rewinds = new Rewinds(parts, this.#host, (session, by) => this.#decides(session, by));
     this.work = new WorkspaceActions({
@@ -134,6 +135,12 @@ export class Engine {
 
   get sessions(): Session[] {
     return this.#registry.all;
+  }
+
+  /** How many sessions are loaded, and how many of them work. */
+  get counts(): { readonly sessions: number; readonly working: number } {
+    const { all } = this.#registry;
+    return { sessions: all.length, working: all.filter(({ atRest }) => !atRest).length };
   }
 
   /** The operator's rules, for connections without their own. */
@@ -159,7 +166,7 @@ export class Engine {
     const leave = this.#connections.add(by);
     const warn = (error: unknown): void =>
       this.#services.log('warn', `what waited was not taken up: ${messageOf(error)}`);
-    this.#recall.handOverWaiting(by).catch(warn);
+    this.finder.handOverWaiting(by).catch(warn);
     return leave;
   }
 
@@ -206,31 +213,16 @@ export class Engine {
     return this.#services.archive?.events(id, after);
   }
 
-  /** The session, recalled from the store if necessary. */
-  recall(id: string): Promise<Session | undefined> {
-    return this.#recall.recall(id);
-  }
-
-  /** Where a session is, before anything of it is loaded. */
-  locate(id: string): Promise<Located | undefined> {
-    return this.#recall.locate(id);
-  }
-
   /** The rules that a session was started under and keeps, wherever it runs. */
   async settingsOf(id: string): Promise<Settings | undefined> {
-    const located = await this.locate(id);
-    if (located?.kind === 'elsewhere') return (await this.#recall.findElsewhere(id))?.settings;
-    return located && (await this.recall(id))?.rules.settings;
+    const located = await this.finder.locate(id);
+    if (located?.kind === 'elsewhere') return (await this.finder.findElsewhere(id))?.settings;
+    return located && (await this.finder.recall(id))?.rules.settings;
   }
 
   /** The owner of a session, even if it exists only in the store. */
   async ownerOf(id: string): Promise<string | undefined> {
     return this.find(id)?.owner.id ?? this.#services.archive?.ownerOf(id);
-  }
-
-  /** Sessions that are only in the store. */
-  listStored(principal: string | undefined, limit: number): Promise<SessionList> {
-    return this.#recall.list(principal, limit);
   }
 
   session(id: string): Session {
@@ -374,7 +366,7 @@ export class Engine {
 
   async #close(processes: 'end' | 'keep'): Promise<void> {
     this.#housekeeping.stop();
-    this.#recall.close();
+    this.finder.close();
     await this.#actions.close();
     const { kept } = this.#services;
     if (processes === 'keep' && kept) kept.leave();

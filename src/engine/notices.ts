@@ -1,7 +1,7 @@
-import type { SessionEvent } from '../schema/events.ts';
+import type { RequestRecord, SessionEvent } from '../schema/events.ts';
 import type { SessionRecord } from '../schema/records.ts';
 import type { Message } from './conversation/outbox.ts';
-import type { OpenRequest, Outcome } from './requests/requests.ts';
+import type { Outcome } from './requests/requests.ts';
 import type { Sums } from './conversation/totals.ts';
 
 /** What happened to a session, in the order in which it did. */
@@ -10,8 +10,8 @@ export type SessionNotice =
   | { readonly kind: 'changed' }
   /** Final: an event that is still growing is announced when it has stopped. */
   | { readonly kind: 'event'; readonly event: SessionEvent }
-  | { readonly kind: 'request'; readonly request: OpenRequest }
-  | { readonly kind: 'settled'; readonly request: OpenRequest; readonly outcome: Outcome }
+  | { readonly kind: 'request'; readonly request: RequestRecord }
+  | { readonly kind: 'settled'; readonly request: RequestRecord; readonly outcome: Outcome }
   /** On its way to Claude Code, and later: accepted by it, or withdrawn. */
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'delivered'; readonly messageId: string };

@@ -91,7 +91,7 @@ export interface StandingRules {
   readonly inForce: RuleSet;
   /** Whether a rule that would allow something is still in force: false where that cannot be told. */
   confirm(rule: StandingRule): Promise<boolean>;
-  /** It has decided. */
+  /** Counts a decision that the rule made. */
   used(ruleId: string): void;
   /** Calls back when other rules are in force. */
   subscribe(changed: () => void): () => void;

@@ -176,9 +176,9 @@ const hubInfo = z.object({
 
 export type HubInfo = z.infer<typeof hubInfo>;
 
-export type KnownOfHub = Pick<HubInfo, 'host' | 'places' | 'sharedWorkspace'>;
+export type HubSummary = Pick<HubInfo, 'host' | 'places' | 'sharedWorkspace'>;
 
-export function knownOf(hub: string, info: StoredLease['info'] | undefined): KnownOfHub {
+export function summaryOf(hub: string, info: StoredLease['info'] | undefined): HubSummary {
   const told = hubInfo
     .partial()
     .catch({})

@@ -16,7 +16,7 @@ import type { HubRef, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { isResting } from '../store/row-facts.ts';
 import { NotBegun, sendCommand, newCommandId, commandBody } from './command-record.ts';
-import { knownOf, type HubInfo } from './lease.ts';
+import { summaryOf, type HubInfo } from './lease.ts';
 import { newestEvents, recordOfRow, requestOfRow, storedEvents } from './session-codec.ts';
 import type { Engine } from '../engine/engine.ts';
 import { CommandRunner, type CommandRunnerOptions } from './command-runner.ts';
@@ -226,7 +226,7 @@ export interface Hub {
 
 function hubsOf(leases: Awaited<ReturnType<Store['leases']>>): Hub[] {
   return leases.map(({ hub, expired, info }) => {
-    const { host, sharedWorkspace, places } = knownOf(hub, info);
+    const { host, sharedWorkspace, places } = summaryOf(hub, info);
     return { id: hub, host, isAway: expired, sharesWorkspace: sharedWorkspace !== undefined, places };
   });
 }

@@ -2,7 +2,7 @@
 
 import type { Decision } from '../driver/permission-ask.ts';
 import type { Message } from '../engine/conversation/outbox.ts';
-import type { OpenRequest, Outcome } from '../engine/requests/requests.ts';
+import type { Outcome } from '../engine/requests/requests.ts';
 import { ranInstead } from '../engine/requests/shown-request.ts';
 import { RequestRecord, type SessionEvent } from '../schema/events.ts';
 import { SessionRecord } from '../schema/records.ts';
@@ -97,7 +97,7 @@ export function requestOfRow({ id, kind, ask, createdAt, expiresAt }: StoredRequ
 }
 
 /** `hub`: the one that stores and audits it. */
-export function outcomeRow(request: OpenRequest, outcome: Outcome, at: number, hub: string): RequestOutcome {
+export function outcomeRow(request: RequestRecord, outcome: Outcome, at: number, hub: string): RequestOutcome {
   const { decision, source, by, byName, always, rule } = outcome;
   return {
     decision: decision.behavior,

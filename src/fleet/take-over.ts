@@ -3,7 +3,7 @@ import { messageOf, DomainError } from '../errors/errors.ts';
 import { STATES_AT_WORK } from '../schema/enums.ts';
 import type { HubRef, StoredLease, StoredSession } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
-import { knownOf } from './lease.ts';
+import { summaryOf } from './lease.ts';
 import { recordOfRow, messageOfRow, newestEvents, requestOfRow } from './session-codec.ts';
 import type { RecalledSession } from '../engine/ports.ts';
 import type { SessionRecord } from '../schema/records.ts';
@@ -72,8 +72,8 @@ export class TakeOver {
         continue;
       }
       try {
-        await engine.recall(row.id);
-        log('warn', `session ${row.id} was taken over from ${knownOf(hub, info).host}, which stopped responding`);
+        await engine.fleet.takeUp(row.id);
+        log('warn', `session ${row.id} was taken over from ${summaryOf(hub, info).host}, which stopped responding`);
       } catch (error) {
         // Another hub was faster, or the store is unavailable: the next look will tell.
         log('debug', `session ${row.id}: ${messageOf(error)}`);
@@ -120,7 +120,7 @@ async function claim(known: StoredSession, { store, by, checkCanRun }: Recaller)
   const { id, runsOn, movable } = known;
   if (runsOn.hub !== by.hub) {
     const lease = (await store.leases()).find(({ hub }) => hub === runsOn.hub);
-    const { host } = knownOf(runsOn.hub, lease?.info);
+    const { host } = summaryOf(runsOn.hub, lease?.info);
     if (lease?.expired === false)
       throw new DomainError('UNAVAILABLE', `Session ${id} runs on another hub (${host}); send the call there.`);
     if (movable !== true)

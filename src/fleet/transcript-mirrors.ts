@@ -66,7 +66,7 @@ export class StoredTranscripts implements TranscriptMirrors {
 class Progress {
   /** By subpath: up to here each line that has a uuid is stored. */
   readonly checked = new Map<string | undefined, number>();
-  /** Those stored since. */
+  /** By subpath: the uuids of lines stored since. */
   readonly fresh = new Map<string | undefined, Set<string>>();
   /** Parts from which the SDK has dropped something. Comparing does not notice missing lines without a uuid. */
   readonly suspect = new Set<string | undefined>();

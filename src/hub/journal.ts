@@ -4,7 +4,6 @@ import type { Engine } from '../engine/engine.ts';
 import type { Grant, GrantEnd } from '../engine/requests/grants.ts';
 import type { StoredStretch } from '../engine/conversation/reading.ts';
 import type { EngineNotice } from '../engine/notices.ts';
-import { recordOf } from '../engine/requests/requests.ts';
 import type { ArchivedSessions, RecalledSession, SessionArchive } from '../engine/ports.ts';
 import { runsElsewhere } from '../engine/session/session-errors.ts';
 import { DomainError, messageOf } from '../errors/errors.ts';
@@ -248,13 +247,13 @@ export class Journal implements SessionArchive {
         break;
       case 'request':
         this.#openRequests.add(notice.request.id);
-        this.#changes.push({ type: 'request.open', request: requestRow(sessionId, recordOf(notice.request)) });
+        this.#changes.push({ type: 'request.open', request: requestRow(sessionId, notice.request) });
         break;
       case 'settled': {
         const { request, outcome } = notice;
         const wasAsked = this.#openRequests.delete(request.id);
         // What was decided without asking anyone is kept too: Claude Code may not have heard it when this hub is killed.
-        if (!wasAsked) this.#changes.push({ type: 'request.open', request: requestRow(sessionId, recordOf(request)) });
+        if (!wasAsked) this.#changes.push({ type: 'request.open', request: requestRow(sessionId, request) });
         this.#changes.push({
           type: 'request.settle',
           sessionId,

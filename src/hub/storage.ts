@@ -92,7 +92,7 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
       extendLease(LEASE_TIMES.heldMs);
       if (kept) await adoptAll(engine, kept, log);
       for (const id of await journal.unfinished()) {
-        await engine.recall(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
+        await engine.fleet.takeUp(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
       }
       placesOf = () => engine.fleet.places;
       const takeOver = new TakeOver({ store, by, engine, log });
@@ -104,7 +104,7 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
         onLost() {
           engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
         },
-        onRegained: () => journal.checkOwned(engine.fleet.lent.map(({ id }) => id)),
+        onRegained: () => journal.checkOwned(engine.fleet.lent),
       });
       timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();
@@ -135,11 +135,11 @@ async function adoptAll(
   await Promise.all(
     kept.offers.map(async (offer) => {
       const { session } = offer.label;
-      const known = await engine.recall(session).catch((error: unknown) => {
+      const mayGoOn = await engine.fleet.takeUp(session).catch((error: unknown) => {
         log('error', `session ${session}: ${messageOf(error)}`);
-        return 'unclear' as const;
+        return true;
       });
-      if (known === undefined) await kept.end(offer);
+      if (!mayGoOn) await kept.end(offer);
     }),
   );
 }

@@ -42,18 +42,36 @@ export interface UpdateListener {
   listChanged(): void;
 }
 
-/** Reports which resources have changed, each at most twice a second. Returns an unsubscribe function. */
-export function watchResources(engine: Pick<EngineClient, 'clock' | 'onNotice'>, listener: UpdateListener): () => void {
+/** Reports which resources have changed, once that is stored, each at most twice a second. Returns an unsubscribe function. */
+export function watchResources(
+  engine: Pick<EngineClient, 'clock' | 'onNotice' | 'stored'>,
+  listener: UpdateListener,
+): () => void {
   const changed = new Set<string>();
   let isListChanged = false;
   let cancel: (() => void) | undefined;
-  const tell = (): void => {
+  const stopped = new AbortController();
+  const report = (): void => {
     cancel = undefined;
-    if (isListChanged) listener.listChanged();
-    isListChanged = false;
     const uris = [...changed];
+    const isNewList = isListChanged;
     changed.clear();
-    for (const uri of uris) listener.updated(uri);
+    isListChanged = false;
+    const tell = (): void => {
+      if (stopped.signal.aborted) return;
+      if (isNewList) listener.listChanged();
+      for (const uri of uris) listener.updated(uri);
+    };
+    const stored = engine.stored();
+    if (!stored) return tell();
+    stored.then(tell, () => {
+      for (const uri of uris) changed.add(uri);
+      isListChanged ||= isNewList;
+      reportSoon();
+    });
+  };
+  const reportSoon = (): void => {
+    if (!stopped.signal.aborted) cancel ??= engine.clock.after(GATHER_MS, report);
   };
   const unsubscribe = engine.onNotice((notice) => {
     const { kind, sessionId, atRest } = notice;
@@ -61,9 +79,10 @@ export function watchResources(engine: Pick<EngineClient, 'clock' | 'onNotice'>,
     if (kind === 'event') changed.add(sessionUri(sessionId, 'transcript'));
     if (atRest) changed.add(sessionUri(sessionId, 'diff'));
     if (kind === 'added' || kind === 'forgotten') isListChanged = true;
-    cancel ??= engine.clock.after(GATHER_MS, tell);
+    reportSoon();
   });
   return () => {
+    stopped.abort();
     unsubscribe();
     cancel?.();
   };

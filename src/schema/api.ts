@@ -436,5 +436,5 @@ export const answerBody = z.strictObject({
   confirm: z.string().max(100).optional(),
 });
 export type AnswerBody = z.input<typeof answerBody>;
-export const answerAnswer = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
-export type AnswerAnswer = z.infer<typeof answerAnswer>;
+export const answeredRequest = z.object({ request: apiRequest, warnings: z.array(z.string()).optional() });
+export type AnsweredRequest = z.infer<typeof answeredRequest>;

@@ -55,7 +55,7 @@ export function worktreeLock(worktreesDir: string): (name: string) => Promise<Se
   return (name) => lockSession(path.join(worktreesDir, '.locks'), name);
 }
 
-/** Whose lock holds. */
+/** The process whose lock counts. */
 async function holderAmong(locks: readonly Numbered[]): Promise<RecordedProcess | undefined> {
   for (const { file } of locks) {
     const recorded = await readRecord(file);

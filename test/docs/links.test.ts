@@ -83,16 +83,51 @@ test('the architecture has a row for every folder of src, AGENTS.md a place in t
   }
 });
 
-test('the rooms of each walk exist, and are counted', () => {
+/** How long a walk may get. */
+const MOST_ROOMS: Readonly<Record<string, number>> = {
+  start: 20,
+  'permission, to the person': 10,
+  'answer through another hub': 16,
+  apply: 14,
+};
+
+test('each walk through the rooms is as long as it says and no longer than it may be, and follows imports', () => {
   const [, table = ''] = /^## Rooms on the way\n([^#]*)/m.exec(read('docs/architecture.md')) ?? [];
-  const walks = [...table.matchAll(/^\| [^|]+ \| ([^|]+) \| (\d+) \|$/gm)];
-  expect(walks).toHaveLength(4);
-  for (const [, rooms = '', count] of walks) {
-    const names = rooms.replace('then there: ', '').split(', ');
-    expect(names.filter((name) => !existsSync(path.join(root, 'src', name)))).toEqual([]);
-    expect(names).toHaveLength(Number(count));
+  const walks = [...table.matchAll(/^\| ([^|]+) \| ([^|]+) \| (\d+) \|$/gm)].map(([, walk = '', rooms = '', count]) => {
+    return { walk, rooms: rooms.replace('then there: ', '').split(', '), count: Number(count) };
+  });
+  expect(walks.map(({ walk }) => walk)).toEqual(Object.keys(MOST_ROOMS));
+  const passages = passagesBetween(new Set(walks.flatMap(({ rooms }) => rooms)));
+  for (const { walk, rooms, count } of walks) {
+    expect(rooms, walk).toHaveLength(count);
+    expect(count, walk).toBeLessThanOrEqual(MOST_ROOMS[walk] ?? 0);
+    const tooOften = rooms.filter((room) => rooms.filter((other) => other === room).length > 2);
+    expect(tooOften, walk).toEqual([]);
+    const walls = rooms.slice(1).filter((room, index) => {
+      const before = rooms[index] ?? '';
+      return room !== before && !passages.has(`${before} ${room}`) && !passages.has(`${room} ${before}`);
+    });
+    expect(walls, walk).toEqual([]);
   }
 });
+
+/** Pairs of rooms of which a file of the first imports one of the second: it calls it, or is called back by it. */
+function passagesBetween(rooms: ReadonlySet<string>): ReadonlySet<string> {
+  const src = path.join(root, 'src');
+  const roomOf = (file: string): string | undefined => {
+    const parts = path.relative(src, path.dirname(file)).split(path.sep);
+    const rising = parts.map((_, index) => parts.slice(0, parts.length - index).join('/'));
+    return rising.find((room) => rooms.has(room));
+  };
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /(?<!\.test)\.ts$/.test(name));
+  return new Set(
+    files.flatMap((name) => {
+      const file = path.join(src, name);
+      const targets = [...readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, target = '']) => target);
+      return targets.map((target) => `${roomOf(file) ?? ''} ${roomOf(path.join(path.dirname(file), target)) ?? ''}`);
+    }),
+  );
+}
 
 test.each(['A prompt', 'A permission'])('the walkthrough "%s" has at most a dozen stops, none twice', (heading) => {
   const [, walk = ''] = new RegExp(`^## ${heading},.*\\n([^#]*)`, 'm').exec(read('docs/architecture.md')) ?? [];

@@ -6,7 +6,7 @@ import {
   requestsPage,
   sessionsPage,
   type ApiError,
-  type AnswerAnswer,
+  type AnsweredRequest,
   type StopAnswer,
   type TurnAnswer,
 } from '../../src/schema/api.ts';
@@ -53,7 +53,7 @@ test('a session runs from start to result, with its request answered by an appro
     body: { decision: 'deny', message: 'not now' },
   });
   expect(answer.status).toBe(200);
-  expect((answer.json as AnswerAnswer).request).toMatchObject({
+  expect((answer.json as AnsweredRequest).request).toMatchObject({
     status: 'settled',
     outcome: { decision: 'deny', by: 'paul', source: 'human', message: 'not now' },
   });

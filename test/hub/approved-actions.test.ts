@@ -67,7 +67,7 @@ function requestIn(outcome: object): string {
 }
 
 async function recalled(hub: TestHub, { id }: Session): Promise<Session> {
-  const session = await hub.engine.recall(id);
+  const session = await hub.engine.finder.recall(id);
   if (!session) throw new Error('the hub has forgotten the session');
   return session;
 }
@@ -95,12 +95,12 @@ test('an apply that was allowed when the hub was killed is carried out by the ne
   const after = await recalled(second, session);
   await eventually(() => after.atRest, { what: 'the action has ended' });
   expect(after).toMatchObject({ state: 'idle', requests: [] });
-  expect(after.conversation.lastAction).toMatchObject({ action: 'apply', requestId, outcome: 'applied' });
+  expect(after.conversation.own.last).toMatchObject({ action: 'apply', requestId, outcome: 'applied' });
   expect(await scene.git('log', '--format=%s', 'main')).toBe('take it\nbegin');
   await second.engine.stored();
   second.kill();
   const third = await recalled(await startHub(), session);
-  expect(third.record).toMatchObject({ state: 'idle', lastAction: after.conversation.lastAction });
+  expect(third.record).toMatchObject({ state: 'idle', lastAction: after.conversation.own.last });
   expect(await scene.git('rev-list', '--count', 'main')).toBe('2');
 });
 
@@ -139,8 +139,8 @@ test('a rewind that was under way when the hub was killed is not repeated: its o
   hub.kill();
   const after = await recalled(await startHub(), session);
   await eventually(() => after.atRest, { what: 'the action has ended' });
-  expect(after.conversation.lastAction).toMatchObject({ action: 'rewind', requestId, outcome: 'unknown' });
-  expect(after.conversation.lastAction?.message).toContain(`Check ${file}`);
+  expect(after.conversation.own.last).toMatchObject({ action: 'rewind', requestId, outcome: 'unknown' });
+  expect(after.conversation.own.last?.message).toContain(`Check ${file}`);
   expect(await readFile(file, 'utf8')).toBe('two\n');
 });
 
@@ -161,7 +161,7 @@ test('if the base moves before an apply is allowed, the person is asked again, a
   expect(await scene.git('log', '-1', '--format=%s', 'main')).toBe('moved on');
   await clientOf(hub, EVE).respond(session.id, again.id, { decision: 'allow' });
   await eventually(() => session.atRest, { what: 'the action has ended' });
-  expect(session.conversation.lastAction).toMatchObject({ requestId: again.id, outcome: 'applied' });
+  expect(session.conversation.own.last).toMatchObject({ requestId: again.id, outcome: 'applied' });
   expect(await scene.read('b.txt')).toBe('x\n');
   expect(await scene.git('log', '--format=%s', 'main')).toBe('take it\nmoved on\nbegin');
 });
@@ -175,7 +175,7 @@ test('neither a Claude that wakes up nor the loss of its process settles the req
   expect(session).toMatchObject({ state: 'waiting' });
   await clientOf(hub, EVE).respond(session.id, requestId, { decision: 'deny', message: 'not yet', interrupt: true });
   expect(session.record).toMatchObject({ state: 'idle', turn: { text: 'noticed' } });
-  expect(session.conversation.lastAction).toMatchObject({ outcome: 'denied', message: 'Nothing was changed. not yet' });
+  expect(session.conversation.own.last).toMatchObject({ outcome: 'denied', message: 'Nothing was changed. not yet' });
   expect(await scene.git('rev-list', '--count', 'main')).toBe('1');
 });
 

@@ -144,7 +144,7 @@ test('a hub stops writing once a new incarnation has started', async () => {
   const session = await first.engine.start({ prompt: 'go', options: {} });
   await first.engine.stored();
   const second = await startTestHub(store);
-  await second.engine.recall(session.id);
+  await second.engine.finder.recall(session.id);
   await second.engine.stored();
   (await first.agent()).answer('too late');
   await expect(first.engine.stored()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -166,13 +166,13 @@ test('secrets are not stored, and a session that needs them again names them', a
   hub.kill();
   // The incarnation in between never receives the secrets.
   const between = await startTestHub(store);
-  await between.engine.recall(session.id);
+  await between.engine.finder.recall(session.id);
   await between.engine.stored();
   between.kill();
   const next = await startTestHub(store);
   const reply = (more: object): Promise<unknown> =>
     next.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: more } });
-  await next.engine.recall(session.id);
+  await next.engine.finder.recall(session.id);
   await expect(reply({})).rejects.toMatchObject({ message: /needs env\.API_TOKEN, settings again/ });
   await reply(options);
   expect((await next.agent()).launch.env).toMatchObject({ API_TOKEN: 'hunter2' });

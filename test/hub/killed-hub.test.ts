@@ -48,7 +48,7 @@ async function checkNothingLost({ file, reports }: Run): Promise<void> {
     for (const one of reports) {
       switch (one.kind) {
         case 'session': {
-          const session = await hub.engine.recall(one.id);
+          const session = await hub.engine.finder.recall(one.id);
           expect(session?.conversation.log.nextId).toBeGreaterThanOrEqual(one.nextCursor);
           const events = session?.conversation.log.from(1).events ?? [];
           expect(events.map(({ id }) => id)).toEqual(events.map((_event, index) => index + 1));

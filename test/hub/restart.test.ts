@@ -28,7 +28,7 @@ async function start(prompt = 'fix it'): Promise<Session> {
 }
 
 async function recalled({ id }: Session): Promise<Session> {
-  const session = await hub.engine.recall(id);
+  const session = await hub.engine.finder.recall(id);
   if (!session) throw new Error('the hub has forgotten the session');
   return session;
 }
@@ -121,7 +121,7 @@ test('sessions that only the store remembers are listed', async () => {
   const session = await start('a task to remember');
   (await hub.agent()).answer('done');
   await restart();
-  const [listed] = (await hub.engine.listStored('local', 10)).sessions;
+  const [listed] = (await hub.engine.finder.list('local', 10)).sessions;
   expect(listed).toMatchObject({ id: session.id, state: 'idle', title: 'a task to remember' });
 });
 

@@ -44,13 +44,13 @@ async function waiting(options: StartRequest['options'] = {}, by?: ConnectedClie
 }
 
 async function recalled({ id }: Session): Promise<Session> {
-  const session = await hub.engine.recall(id);
+  const session = await hub.engine.finder.recall(id);
   if (!session) throw new Error('the hub has forgotten the session');
   return session;
 }
 
 async function reply({ id }: Session, more: Partial<ReplyRequest> = {}): Promise<Session> {
-  await hub.engine.recall(id);
+  await hub.engine.finder.recall(id);
   return hub.engine.reply({ sessionId: id, prompt: 'go on', disk: { kind: 'open', options: {} }, ...more });
 }
 

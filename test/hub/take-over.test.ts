@@ -98,7 +98,7 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
     expect(await store.events(moved.id, { limit: 1_000 })).toEqual(before);
     expect(a.fenced).toBe(false);
     // It does not get the session back while the other hub is alive.
-    await expect(a.engine.recall(moved.id)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(a.engine.finder.recall(moved.id)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
   test('only one of several competing hubs gets a session, and one process starts', async () => {
@@ -115,7 +115,7 @@ describe.each(['sqlite', 'postgres'] as const)('%s', (kind) => {
     expect(owners).toHaveLength(1);
     owners[0]?.engine.respond(session.id, 'r1', { decision: 'allow' });
     await owners[0]?.agent();
-    await Promise.allSettled(hubs.map(async (hub) => hub.engine.recall(session.id)));
+    await Promise.allSettled(hubs.map(async (hub) => hub.engine.finder.recall(session.id)));
     expect(alive(...hubs)).toBe(1);
   });
 });
@@ -131,13 +131,13 @@ describe('sqlite only', () => {
     const [moves, stays] = [await startOn(a), await startOn(a, { env: { API_TOKEN: 'x' } })];
     for (const agent of a.agents) agent.answer('done');
     await a.engine.stored();
-    await expect(b.engine.recall(moves.id)).rejects.toMatchObject({ message: /runs on another hub/ });
+    await expect(b.engine.finder.recall(moves.id)).rejects.toMatchObject({ message: /runs on another hub/ });
     a.kill();
     await store.renewLease(a.by, 0, { host: 'machine-a' });
     await takeOver(b);
     expect(b.engine.sessions).toEqual([]);
-    expect(await b.engine.recall(moves.id)).toMatchObject({ state: 'idle' });
-    await expect(b.engine.recall(stays.id)).rejects.toMatchObject({
+    expect(await b.engine.finder.recall(moves.id)).toMatchObject({ state: 'idle' });
+    await expect(b.engine.finder.recall(stays.id)).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: /stays on the machine machine-a, which is unavailable/,
     });
@@ -155,7 +155,7 @@ describe('sqlite only', () => {
     ];
     for (const hub of others) {
       await takeOver(hub);
-      await expect(hub.engine.recall(session.id)).rejects.toBeInstanceOf(Error);
+      await expect(hub.engine.finder.recall(session.id)).rejects.toBeInstanceOf(Error);
     }
     expect(await store.session(session.id)).toMatchObject({ runsOn: a.by });
   });

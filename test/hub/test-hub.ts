@@ -236,7 +236,7 @@ export async function openTestHub(
     },
   };
   journal.follow(engine);
-  for (const id of await journal.unfinished()) await engine.recall(id);
+  for (const id of await journal.unfinished()) await engine.finder.recall(id);
   const runner = fleet?.runCommands(engine, log);
   return self;
 }

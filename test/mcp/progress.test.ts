@@ -4,6 +4,7 @@ import { LOCAL } from '../../src/engine/rules/access.ts';
 import type { Rules } from '../../src/engine/rules/rules.ts';
 import { Gate } from '../../src/engine/gate.ts';
 import { activityLine } from '../../src/engine/session/session-record.ts';
+import { sendPrompt } from '../../src/engine/session/delivery.ts';
 import { Session } from '../../src/engine/session/session.ts';
 import { reportProgress } from '../../src/mcp/wait.ts';
 import { viewOptions } from '../../src/mcp/tools/compact/view-options.ts';
@@ -55,7 +56,7 @@ async function workingSession(): Promise<WorkingSession> {
     },
   );
   const say = (said: Said): void => listener?.onMessage(heardAs(said));
-  const started = session.prompt('work');
+  const started = sendPrompt(session, 'work');
   await vi.waitUntil(() => listener !== undefined, { interval: 1 });
   say(STARTED);
   await started;

@@ -1,5 +1,5 @@
 import type {
-  AnswerAnswer,
+  AnsweredRequest,
   AnswerBody,
   ApiError,
   ApiMe,
@@ -192,7 +192,7 @@ export const api = {
   discard: (id: string, body: DiscardBody, idempotencyKey: string) =>
     call<DiscardAnswer>('POST', `${of(id)}/discard`, { body, idempotencyKey }),
   answer: (requestId: string, body: AnswerBody, idempotencyKey: string) =>
-    call<AnswerAnswer>('POST', `requests/${encodeURIComponent(requestId)}/answer`, { body, idempotencyKey }),
+    call<AnsweredRequest>('POST', `requests/${encodeURIComponent(requestId)}/answer`, { body, idempotencyKey }),
   subscribe: (body: PushSubscriptionBody) => call<PushSubscriptionAnswer>('POST', 'push/subscriptions', { body }),
   unsubscribe: (id: string) => call('DELETE', `push/subscriptions/${encodeURIComponent(id)}`),
   testPush: (id: string) => call('POST', `push/subscriptions/${encodeURIComponent(id)}/test`, { body: {} }),

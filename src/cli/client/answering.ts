@@ -1,6 +1,6 @@
 import { ApiFailure } from './hub-api.ts';
 import { outcomeLine, questionsOf, requestLines, type Question } from './show-request.ts';
-import type { AnswerAnswer, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
+import type { AnsweredRequest, AnswerBody, ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
 import type { ReplayAnswer, RuleAnswer } from '../../schema/api-admin.ts';
 import { printable } from '../../text/invisible.ts';
 import { rowsOf } from '../terminal/terminal.ts';
@@ -157,7 +157,7 @@ export async function send(
   const { api, terminal } = client;
   try {
     const path = `/api/v1/requests/${encodeURIComponent(request.requestId)}/answer`;
-    const answer = await api.post<AnswerAnswer>(path, body);
+    const answer = await api.post<AnsweredRequest>(path, body);
     const { outcome } = answer.request;
     client.say(outcome ? outcomeLine(outcome, terminal.paint) : 'Answered.');
     for (const warning of answer.warnings ?? []) client.say(printable`Note: ${warning}`);

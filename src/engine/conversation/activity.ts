@@ -1,4 +1,4 @@
-import type { FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
+import type { EventBody, FileEdit, ToolCallBlock, ToolResultBlock } from '../../schema/events.ts';
 import { COMMAND_TOOLS, type DeniedBy, type ToolStatus } from '../../schema/enums.ts';
 import type { DecidingRule, Problem } from '../../schema/results.ts';
 import { CallLog, isProblem, messageTail, problemsOf } from './call-log.ts';
@@ -199,6 +199,14 @@ export class Activity {
     const rule = refusal.by === 'rule' ? refusal.rule : undefined;
     this.#denied(use.id, refusal.by, message, rule);
     if (rule) this.#ruledOut.push({ ...use, rule });
+  }
+
+  /** A refusal with the rule of this server that caused it: Claude Code does not know whose rules it applies. */
+  ruledOut(body: EventBody): EventBody | undefined {
+    if (body.kind !== 'tool_refused') return undefined;
+    const { deniedBy, rule } = this.findToolUse(body.toolUseId) ?? {};
+    if (deniedBy !== 'rule' && deniedBy !== 'disallowedTools') return undefined;
+    return { ...body, by: deniedBy, ...(rule && { rule }) };
   }
 
   takeRuledOut(): readonly ToolUse[] {

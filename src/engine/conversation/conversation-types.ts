@@ -3,12 +3,13 @@ import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
 import { type Clock, type Instant, msBetween } from '../clock.ts';
 import type { SessionNotice } from '../notices.ts';
 import type { Grant, GrantEnd } from '../requests/grants.ts';
-import type { OpenRequest } from '../requests/requests.ts';
+import type { Since } from '../requests/own-actions.ts';
+import type { OpenRequest, Outcome } from '../requests/requests.ts';
 import type { SessionRules } from '../rules/standing/session-rules.ts';
 import type { ToolUse } from './activity.ts';
 import type { ReportsSeed, RestoredReports } from './agent-reports.ts';
 import type { Message } from './outbox.ts';
-import type { Stood } from './state.ts';
+import type { StoredStanding } from './state.ts';
 
 /** Times of day. */
 interface RestoredTimes {
@@ -112,11 +113,12 @@ export class SessionTimes {
 export type ConversationEvent =
   /** Something that a waiting call may have been waiting for. */
   | { kind: 'changed' }
-  | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' | 'settled' }>
+  | Extract<SessionNotice, { kind: 'event' | 'message' | 'delivered' }>
+  | { kind: 'settled'; request: OpenRequest; outcome: Outcome }
   /** Everything that was asked is decided, but there is no process to tell. */
   | { kind: 'decided' }
   /** One of the server's own requests was allowed, now or in an earlier process that did not finish it. */
-  | { kind: 'allowed'; underWay: ActionUnderWay; since: 'answer' | 'restart' }
+  | { kind: 'allowed'; underWay: ActionUnderWay; since: Since }
   | { kind: 'granted'; grant: Grant }
   | { kind: 'grant_ended'; grant: Grant; end: GrantEnd }
   | { kind: 'tools'; tools: string[] }
@@ -139,7 +141,7 @@ export interface ConversationSeed extends ReportsSeed {
 }
 
 /** What is left of a conversation from an earlier process. */
-export interface RestoredConversation extends Stood, RestoredTimes {
+export interface RestoredConversation extends StoredStanding, RestoredTimes {
   readonly reports: RestoredReports;
   readonly topic: string;
   readonly requests: readonly RequestRecord[];

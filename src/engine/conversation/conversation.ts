@@ -3,8 +3,8 @@ import type { AgentSignal, Translation } from '../../driver/translate.ts';
 import type { Decision, PermissionAsk } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { EventBody, Original } from '../../schema/events.ts';
-import type { ActionUnderWay, LastAction } from '../../schema/own-action.ts';
-import type { Activity, Refusal } from './activity.ts';
+import type { LastAction } from '../../schema/own-action.ts';
+import type { Activity } from './activity.ts';
 import { AgentReports } from './agent-reports.ts';
 import {
   type ConversationSeed,
@@ -66,6 +66,8 @@ export class Conversation {
   readonly requests: RequestBook;
   readonly requestRules: RequestRules;
   readonly decidedAway: DecidedAway;
+  /** The server's own action in it. */
+  readonly own: OwnActionState;
   readonly files: FileTrail | undefined;
   /** For requests from now on; 0: they never expire. */
   permissionTimeoutMs: number;
@@ -75,7 +77,6 @@ export class Conversation {
   readonly #keepsRequests: boolean;
   #lastMessageAt = 1;
   #topic = '';
-  readonly #own: OwnActionState;
 
   constructor(seed: ConversationSeed, services: ConversationServices) {
     this.id = seed.id;
@@ -84,7 +85,7 @@ export class Conversation {
     this.#keepsRequests = seed.keepsRequests;
     this.#standing = new Standing(seed.restored);
     this.decidedAway = new DecidedAway(seed.id, services, seed.restored);
-    this.#own = new OwnActionState(seed.restored);
+    this.own = new OwnActionState(seed.restored);
     this.outbox = new Outbox((messageId) => services.tell({ kind: 'delivered', messageId }));
     const reports = new AgentReports(seed, services.clock, (event) => services.tell({ kind: 'event', event }));
     this.#reports = reports;
@@ -98,7 +99,7 @@ export class Conversation {
       onOpened: (request) => this.#opened(request),
       onSettled: (request, outcome) => this.#settled(request, outcome),
     });
-    this.requestRules = new RequestRules(this.requests, () => this.setup.options);
+    this.requestRules = new RequestRules(this.requests, () => this.setup.options, services.rules);
     if (seed.restored) this.#restore(seed.restored);
   }
 
@@ -135,7 +136,7 @@ export class Conversation {
 
   /** Returns whether there is an action that a person has allowed. */
   #tellAllowed(since: Since): boolean {
-    const { underWay } = this.#own;
+    const { underWay } = this.own;
     if (underWay) this.#services.tell({ kind: 'allowed', underWay, since });
     return underWay !== undefined;
   }
@@ -224,7 +225,7 @@ export class Conversation {
   /** Stops the turn. Returns whether there was one. */
   interrupt(): boolean {
     // Half of an action is worse than all of it.
-    if (this.#own.underWay) return false;
+    if (this.own.underWay) return false;
     if (this.requests.all.some(({ id }) => this.requests.isDetached(id))) return this.#stopDetached();
     if (!this.#apply('interrupt')) return false;
     this.#settleAll({ message: 'The turn was interrupted.', interrupt: true, source: 'interrupt' });
@@ -257,7 +258,7 @@ export class Conversation {
       this.#react(signal);
       becameIdle ||= signal.kind === 'state' && signal.state === 'idle';
     }
-    const ruledOut = event && this.#ruledOut(event.body);
+    const ruledOut = event && this.activity.ruledOut(event.body);
     if (ruledOut) this.#append(ruledOut);
     else if (event) this.#append(event.body, event.original);
     if (becameIdle) this.#becameIdle();
@@ -295,25 +296,9 @@ export class Conversation {
     return decision;
   }
 
-  /** The request by which a repeated call was allowed, if this is one. */
-  allowedBefore(toolUseId: string): string | undefined {
-    for (const { body } of this.log.newestFirst())
-      if (body.kind === 'repeated' && body.toolUseId === toolUseId) return body.requestId;
-    return undefined;
-  }
-
-  /** The action that a person allowed and that is being carried out. */
-  get actionUnderWay(): ActionUnderWay | undefined {
-    return this.#own.underWay;
-  }
-
-  get lastAction(): LastAction | undefined {
-    return this.#own.last;
-  }
-
   /** Waits for a person's decision on an action of the server's own, or for that action. */
   get awaitsAction(): boolean {
-    return this.#own.underWay !== undefined || this.requests.all.some(({ own }) => own !== undefined);
+    return this.own.underWay !== undefined || this.requests.all.some(({ own }) => own !== undefined);
   }
 
   /**
@@ -321,11 +306,7 @@ export class Conversation {
    * allowed but can no longer be carried out as it was shown. Returns its id.
    */
   askPerson(proposal: Proposal): string {
-    const backTo = this.#own.backFrom(this.state);
-    if (this.state === 'cancelled')
-      throw new DomainError('CANCELLED', `Session ${this.id} was cancelled, so nobody can be asked about it any more.`);
-    if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${this.id} is ${this.state}.`);
-    this.#own.askedAgain();
+    const backTo = this.own.asks(this);
     this.times.callBegins();
     const ask = ownAsk(proposal);
     const { opening, action } = proposal;
@@ -335,7 +316,7 @@ export class Conversation {
 
   /** The action that was allowed has ended, one way or another: the conversation is at rest again. */
   actionEnded(last: LastAction): void {
-    const backTo = this.#own.ended(last);
+    const backTo = this.own.ended(last);
     if (backTo && !this.atRest && this.requests.size === 0) this.#apply(backTo);
     this.times.active();
     this.#changed();
@@ -350,7 +331,7 @@ export class Conversation {
   #take(body: EventBody): void {
     this.#services.rules?.heard(body);
     const tasksBefore = this.#reports.backgroundTasks;
-    if (this.#reports.take(body, (toolName, input) => this.#refusalOf(toolName, input))) this.#changed();
+    if (this.#reports.take(body, (...call) => this.requestRules.refusalOf(...call))) this.#changed();
     for (const use of this.activity.takeRuledOut()) this.#services.tell({ kind: 'ruled_out', use });
     if (body.kind === 'init') {
       this.#services.tell({ kind: 'tools', tools: body.tools });
@@ -363,20 +344,6 @@ export class Conversation {
       // Claude Code is about to wake up and report that they ended. To a new hub it repeats the count.
       this.times.active();
     }
-  }
-
-  /** A refusal with the rule of this server that caused it: Claude Code does not know whose rules it applies. */
-  #ruledOut(body: EventBody): EventBody | undefined {
-    if (body.kind !== 'tool_refused') return undefined;
-    const { deniedBy, rule } = this.activity.findToolUse(body.toolUseId) ?? {};
-    if (deniedBy !== 'rule' && deniedBy !== 'disallowedTools') return undefined;
-    return { ...body, by: deniedBy, ...(rule && { rule }) };
-  }
-
-  #refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {
-    const own = this.requestRules.refusedBy(toolName, input);
-    if (own !== undefined) return { by: 'disallowedTools', wholeTool: own === toolName };
-    return this.#services.rules?.refusalOf(toolName, input);
   }
 
   #taken(messageId: string): void {
@@ -416,7 +383,7 @@ export class Conversation {
     if (!request.own) this.activity.requestSettled(request, outcome, { ran, answers: answersOf(request, decision) });
     this.#append(settledEvent(request, outcome, ran));
     if (outcome.detached && !this.atRest && !request.own) this.decidedAway.add(request, decision, outcome.source);
-    const next = request.own ? this.#own.settled(request.id, request.own, outcome) : 'answered';
+    const next = request.own ? this.own.settled(request.id, request.own, outcome) : 'answered';
     if (this.requests.size === 0 && !this.atRest) this.#apply(next);
     this.#services.tell({ kind: 'settled', request, outcome });
     this.#changed();
@@ -513,8 +480,6 @@ export class Conversation {
   #settleAll({ message, interrupt, source }: TurnEnding['unanswered']): void {
     this.requests.settleAll({ behavior: 'deny', message, ...(interrupt && { interrupt }) }, source);
   }
-
-  // ── small things ───────────────────────────────────────────────────────────────────────────────────────────────
 
   #changed(): void {
     this.#services.tell({ kind: 'changed' });

@@ -74,7 +74,7 @@ type At =
   | { readonly kind: 'cancelled'; readonly result: TurnResult | undefined; readonly cancellation: Cancellation };
 
 /** The stored form of a conversation's standing. */
-export interface Stood {
+export interface StoredStanding {
   readonly state: State;
   readonly result: TurnResult | undefined;
   readonly cancellation: Cancellation | undefined;
@@ -97,7 +97,7 @@ export class Standing {
   #at: At;
 
   /** `restored`: where it stood when an earlier process ended. */
-  constructor(restored?: Stood) {
+  constructor(restored?: StoredStanding) {
     const { state, result, cancellation } = restored ?? { state: 'starting', result: undefined };
     this.#at = { kind: state, result, cancellation } as At;
   }

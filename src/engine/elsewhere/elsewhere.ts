@@ -15,7 +15,6 @@ import { DomainError } from '../../errors/errors.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import { canMove } from '../session/mobility.ts';
 import type { Places } from '../session/registry.ts';
-import type { RemoteSession } from './remote-session.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { EngineParts } from '../session/session-host.ts';
 import type { SessionRecall } from './session-recall.ts';
@@ -116,11 +115,6 @@ export class FleetMember {
 
   // ── sessions of the others ─────────────────────────────────────────────────────────────────────────────────────
 
-  /** Those that run elsewhere and were asked for here. */
-  get elsewhere(): RemoteSession[] {
-    return this.#recall.elsewhere;
-  }
-
   /** A movable session runs on the hub with the most free slots; values that only its client has keep it here. */
   async place(command: CommandOf<'start'>, rules: Rules, by: ConnectedClient | undefined): Promise<Driven | undefined> {
     const { settings, services } = this.#parts;
@@ -128,16 +122,6 @@ export class FleetMember {
     const portable = { options, rules, worktree: options.workspace };
     if (rules.ownVariables.length > 0 || !canMove(portable, settings.sharedWorkspace)) return undefined;
     return services.others?.start(command, commandedBy(by, rules));
-  }
-
-  /** One that another hub runs, as it was at the last look. */
-  peekElsewhere(id: string): RemoteSession | undefined {
-    return this.#recall.peekElsewhere(id);
-  }
-
-  /** One that another hub runs, as it is stored now. */
-  findElsewhere(id: string): Promise<RemoteSession | undefined> {
-    return this.#recall.findElsewhere(id);
   }
 
   /** Has something done to a session that runs elsewhere. */
@@ -158,14 +142,23 @@ export class FleetMember {
     return this.#parts.registry.places;
   }
 
-  /** Those that another hub takes over when this one goes silent. */
-  get lent(): Session[] {
+  /** Runs a stored session here from now on, if it does not run here yet. Returns false if there is none with this id. */
+  async takeUp(id: string): Promise<boolean> {
+    return (await this.#recall.recall(id)) !== undefined;
+  }
+
+  /** The ids of those that another hub takes over when this one goes silent. */
+  get lent(): string[] {
+    return this.#lent.map(({ id }) => id);
+  }
+
+  get #lent(): Session[] {
     return this.#parts.registry.all.filter(({ mobility }) => mobility.lent);
   }
 
   /** Another hub may have them by now, or soon: none of their processes continues here. Requests stay open. */
   async loseContact(): Promise<void> {
-    await Promise.all(this.lent.map((session) => session.loseContact()));
+    await Promise.all(this.#lent.map((session) => session.loseContact()));
   }
 
   /** Another hub has it. Its process ends; nothing is written for it, and only subscribers of the stream are told. */

@@ -34,7 +34,7 @@ interface Start {
   hasReported: boolean;
   /** What Claude Code itself reported as wrong: more useful than its exit code. */
   complaint: string | undefined;
-  /** It is no longer wanted. */
+  /** Why the start is no longer wanted. */
   aborted: DomainError | undefined;
 }
 
@@ -270,18 +270,18 @@ function withoutIdle(translation: Translation): Translation {
 
 /** Claude Code reports when it is idle; a version that never does is assumed to be idle after each result. */
 class IdleReports {
-  #arrive: boolean;
+  #reportsIdle: boolean;
 
-  /** `areKnown`: it has reported being idle or not before. */
-  constructor(areKnown: boolean) {
-    this.#arrive = areKnown;
+  /** `reportsIdle`: it has done so before. */
+  constructor(reportsIdle: boolean) {
+    this.#reportsIdle = reportsIdle;
   }
 
   completed(translation: Translation): Translation {
-    if (this.#arrive) return translation;
+    if (this.#reportsIdle) return translation;
     const { event, signals } = translation;
-    this.#arrive = signals.some(({ kind }) => kind === 'state');
-    if (this.#arrive || event?.body.kind !== 'result') return translation;
+    this.#reportsIdle = signals.some(({ kind }) => kind === 'state');
+    if (this.#reportsIdle || event?.body.kind !== 'result') return translation;
     return { ...translation, signals: [...signals, { kind: 'state', state: 'idle' }] };
   }
 }

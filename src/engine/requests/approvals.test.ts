@@ -2,7 +2,15 @@ import { describe, expect, it, test } from 'vitest';
 import { permissionAsk } from '../../../test/mcp/forms/open-request.ts';
 import { ManualClock } from '../../../test/harness/manual-clock.ts';
 import type { Settings } from '../../config/load-settings.ts';
-import { Approvals, FORM_LIFETIME_MS, type AskingSession, type ConnectedClient, type FormEnd } from './approvals.ts';
+import {
+  Approvals,
+  FORM_LIFETIME_MS,
+  type Asker,
+  type AskingSession,
+  type ConnectedClient,
+  type FormEnd,
+} from './approvals.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import type { Principal } from '../rules/access.ts';
 import { RequestBook, type OpenRequest } from './requests.ts';
 import { NoticeStream, type SessionNotice } from '../notices.ts';
@@ -21,7 +29,7 @@ interface TestClient extends ConnectedClient {
 function clientOf(owner: Principal, forms: Forms = 'pushed'): TestClient {
   const shown: string[] = [];
   // Never settles: the test reports the form's end itself.
-  const showForm = (_: AskingSession, { id }: OpenRequest): Promise<never> => {
+  const showForm = (_: Asker, { id }: RequestRecord): Promise<never> => {
     shown.push(id);
     return new Promise(() => undefined);
   };

@@ -3,11 +3,12 @@ import type { Decision } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Answer } from '../../schema/commands.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import type { Clock } from '../clock.ts';
 import { Gate } from '../gate.ts';
 import type { Principal } from '../rules/access.ts';
 import type { NoticeStream, SessionNotice } from '../notices.ts';
-import type { OpenRequest, Source } from './requests.ts';
+import { recordOf, type OpenRequest, type Source } from './requests.ts';
 import type { Rules } from '../rules/rules.ts';
 
 type Decider = 'caller' | 'person';
@@ -49,6 +50,9 @@ export interface AskingSession {
   decide(requestId: string, decision: Decision, source: Source): void;
 }
 
+/** Which session asks; a person may have several. */
+export type Asker = Pick<AskingSession, 'id' | 'options'>;
+
 /** A client connection, and how the person at it is asked. */
 export interface ConnectedClient {
   readonly principal: Principal;
@@ -56,8 +60,8 @@ export interface ConnectedClient {
   readonly rules?: Rules | undefined;
   /** Whether it can show forms at all, even if only while one of its calls waits. */
   readonly showsForms: boolean;
-  /** Shows the form for a request. Missing if only a waiting call can show one. Must not reject. */
-  showForm?(session: AskingSession, request: OpenRequest): Promise<FormEnd>;
+  /** Shows the form for a request, until it is settled. Missing if only a waiting call can show one. Must not reject. */
+  showForm?(asker: Asker, request: RequestRecord, settled: AbortSignal): Promise<FormEnd>;
 }
 
 /** What became of a form. */
@@ -253,7 +257,10 @@ export class Approvals {
   /** It may have been settled, or the client may have gone, while it was being stored. */
   #showForm(client: ConnectedClient, session: AskingSession, request: OpenRequest): void {
     if (!this.#isShownBy(client, request)) return;
-    void client.showForm?.(session, request).then((end) => this.formEnded(client, session, request, end));
+    const { id, options } = session;
+    void client
+      .showForm?.({ id, options }, recordOf(request), request.settled)
+      .then((end) => this.formEnded(client, session, request, end));
   }
 
   #leaveToCaller(session: AskingSession, request: OpenRequest, why: string): void {

@@ -55,7 +55,7 @@ export class OwnActions {
   ask(session: Session, proposal: Proposal): Asked {
     const requestId = session.askPerson(proposal);
     if (session.findRequest(requestId)) return { asked: requestId };
-    throw new DomainError('PERMISSION_DENIED', session.conversation.lastAction?.message ?? 'Nobody could be asked.');
+    throw new DomainError('PERMISSION_DENIED', session.conversation.own.last?.message ?? 'Nobody could be asked.');
   }
 
   /** A person has allowed it. */
@@ -136,14 +136,17 @@ export class OwnActionState {
     return this.#last;
   }
 
-  /** How the conversation comes back to rest afterwards; undefined in a state in which nobody can be asked. */
-  backFrom(state: State): RestsAs | undefined {
-    return this.#underWay?.backTo ?? BACK_TO_REST[state];
-  }
-
-  /** It can no longer be carried out as it was shown. */
-  askedAgain(): void {
+  /**
+   * A person is about to be asked, perhaps because what was allowed can no longer be carried out as it was shown. Returns
+   * how the conversation comes back to rest afterwards; throws in a state in which nobody can be asked.
+   */
+  asks({ id, state }: { readonly id: string; readonly state: State }): RestsAs {
+    if (state === 'cancelled')
+      throw new DomainError('CANCELLED', `Session ${id} was cancelled, so nobody can be asked about it any more.`);
+    const backTo = this.#underWay?.backTo ?? BACK_TO_REST[state];
+    if (!backTo) throw new DomainError('SESSION_BUSY', `Session ${id} is ${state}.`);
     this.#underWay = undefined;
+    return backTo;
   }
 
   /** What was allowed counts as work until it is done. Returns what that means for the conversation. */

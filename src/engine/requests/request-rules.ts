@@ -8,7 +8,9 @@ import { toDecision } from './answer.ts';
 import type { OpenRequest, Outcome, OwnRequest, RequestBook, RequestContext, Source } from './requests.ts';
 import { requestNotFound } from '../session/session-errors.ts';
 import { refusingRule } from '../rules/tool-rules.ts';
+import type { SessionRules } from '../rules/standing/session-rules.ts';
 import type { RuleVerdict } from '../rules/standing/rule-set.ts';
+import type { Refusal } from '../conversation/activity.ts';
 import { isPlan } from '../conversation/agent-reports.ts';
 import { oneLine } from '../conversation/tool-summary.ts';
 
@@ -18,12 +20,14 @@ const SAID_CHARS = 200;
 export class RequestRules {
   readonly #book: RequestBook;
   readonly #options: () => SessionOptions;
+  readonly #standing: SessionRules | undefined;
   /** Exact calls that are allowed from now on, and who allowed them. */
   #always: Map<string, Pick<Outcome, 'source' | 'by' | 'byName'>> | undefined;
 
-  constructor(book: RequestBook, options: () => SessionOptions) {
+  constructor(book: RequestBook, options: () => SessionOptions, standing: SessionRules | undefined) {
     this.#book = book;
     this.#options = options;
+    this.#standing = standing;
   }
 
   /** Opens a request. Returns it only if it is still open, so that someone has to be asked. */
@@ -101,6 +105,13 @@ export class RequestRules {
   refusedBy(toolName: string, input: Record<string, unknown>): string | undefined {
     const { disallowedTools = [], cwd = process.cwd() } = this.#options();
     return refusingRule(disallowedTools, { toolName, input, cwd });
+  }
+
+  /** The rule by which Claude Code refuses such a call without asking. */
+  refusalOf(toolName: string, input: Record<string, unknown>): Refusal | undefined {
+    const own = this.refusedBy(toolName, input);
+    if (own !== undefined) return { by: 'disallowedTools', wholeTool: own === toolName };
+    return this.#standing?.refusalOf(toolName, input);
   }
 }
 

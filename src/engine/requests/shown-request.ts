@@ -61,7 +61,7 @@ export function changedInput(
 
 /** What runs instead of what was requested. The answers to a question are its answer, not a different input. */
 export function ranInstead(
-  { kind, ask }: Pick<OpenRequest, 'kind' | 'ask'>,
+  { kind, ask }: Pick<RequestRecord, 'kind' | 'ask'>,
   decision: Decision,
 ): Record<string, unknown> | undefined {
   if (decision.behavior === 'deny' || kind === 'user_question') return undefined;

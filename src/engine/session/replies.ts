@@ -6,6 +6,7 @@ import { bringMissing } from '../process/missing-values.ts';
 import type { ConnectedClient } from '../requests/approvals.ts';
 import { checkMayResume } from '../rules/access.ts';
 import type { Rules } from '../rules/rules.ts';
+import { sendPrompt } from './delivery.ts';
 import { busy, notFound } from './session-errors.ts';
 import type { EngineParts, SessionHost } from './session-host.ts';
 import type { OpenedWorkspace } from './session-work.ts';
@@ -64,7 +65,7 @@ export class Replies {
     checkFree(session, request);
     if (request.sessionInitTimeoutMs !== undefined) session.launches.setInitTimeout(request.sessionInitTimeoutMs);
     if (session.hasProcess || !session.atRest) {
-      await session.prompt(request.prompt);
+      await sendPrompt(session, request.prompt);
       return;
     }
     if (!session.persists) {
@@ -82,7 +83,7 @@ export class Replies {
     await session.launches.checkAffordable(session.options, session.mobility.portable);
     await this.#parts.registry.withPlace((place) => {
       place.session = session;
-      return session.prompt(request.prompt);
+      return sendPrompt(session, request.prompt);
     });
   }
 

@@ -78,7 +78,14 @@ async function earlierDecision(
   { requestId, toolUseId }: PermissionAsk,
 ): Promise<Decision | undefined> {
   if (!session.launches.isAdopted || session.findRequest(requestId)) return undefined;
-  return session.services.decisionOn?.(session.conversation.allowedBefore(toolUseId) ?? requestId);
+  return session.services.decisionOn?.(allowedBefore(session, toolUseId) ?? requestId);
+}
+
+/** The request by which a repeated call was allowed, if this is one. */
+function allowedBefore({ conversation }: Session, toolUseId: string): string | undefined {
+  for (const { body } of conversation.log.newestFirst())
+    if (body.kind === 'repeated' && body.toolUseId === toolUseId) return body.requestId;
+  return undefined;
 }
 
 type Checked = Pick<Session, 'rules' | 'options' | 'worktree' | 'standing'>;

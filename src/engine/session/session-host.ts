@@ -6,7 +6,7 @@ import type { Approvals } from '../requests/approvals.ts';
 import type { Gate } from '../gate.ts';
 import { withReason } from '../process/launch-plan.ts';
 import { bringMissing, type OpenConnections } from '../process/missing-values.ts';
-import { handoverFailed } from './delivery.ts';
+import { handOver, handoverFailed, sendPrompt } from './delivery.ts';
 import { canMove } from './mobility.ts';
 import type { EngineNotice, NoticeStream } from '../notices.ts';
 import type { OwnActions } from '../requests/own-actions.ts';
@@ -129,7 +129,7 @@ export class SessionHost {
     const warnings = services.startWarnings?.(launch.options).catch(() => []);
     const { missing } = launches;
     try {
-      await session.prompt(prompt);
+      await sendPrompt(session, prompt);
       session.warnings.push(
         ...(missing === undefined ? [] : [missing]),
         ...seed.rules.warnings,
@@ -311,7 +311,7 @@ export class SessionHost {
       await session.process.closed();
       await registry.withPlace((place) => {
         place.session = session;
-        return session.handOver();
+        return handOver(session);
       });
     };
     start().catch((error: unknown) => {

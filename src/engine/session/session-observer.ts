@@ -1,6 +1,7 @@
 import type { Translation } from '../../driver/translate.ts';
 import type { EventBody } from '../../schema/events.ts';
 import type { ConversationEvent } from '../conversation/conversation-types.ts';
+import { recordOf } from '../requests/requests.ts';
 import { TranscriptCheck } from '../process/transcript-check.ts';
 import type { SessionServices } from './session-types.ts';
 import type { Session } from './session.ts';
@@ -48,10 +49,10 @@ export class SessionObserver {
       case 'message':
         return notices.tell(event);
       case 'asked':
-        notices.tell({ kind: 'request', request: event.request });
+        notices.tell({ kind: 'request', request: recordOf(event.request) });
         return this.#services.onRequest(session, event.request);
       case 'settled':
-        notices.tell(event);
+        notices.tell({ ...event, request: recordOf(event.request) });
         return this.#services.onSettled(session, event.request, event.outcome);
       case 'ruled_out':
         return this.#services.onRuledOut(session, event.use);

@@ -3,6 +3,7 @@ import type { PermissionDenial } from '../../schema/results.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Activity, ToolUse } from '../conversation/activity.ts';
 import type { WholeReading } from '../conversation/reading.ts';
+import { recordOf } from '../requests/requests.ts';
 import { secretNamesOf } from './mobility.ts';
 import type { Session } from './session.ts';
 
@@ -17,7 +18,7 @@ export function sessionRecord(session: Session): SessionRecord {
 /** What readers get of it. Made for every poll: fields are assigned, since spreading each costs more than all of them. */
 function shownRecord(session: Session): ShownRecord {
   const { conversation, atRest } = session;
-  const { times, totals, setup, activity, cancellation, result, lastAction } = conversation;
+  const { times, totals, setup, activity, cancellation, result, own } = conversation;
   const { model, permissionMode, tools } = setup;
   const { lastToolUseId, problems } = activity;
   const options = withoutSecrets(setup.options);
@@ -50,7 +51,7 @@ function shownRecord(session: Session): ShownRecord {
   if (result) record.turn = result;
   if (work) record.work = work;
   if (queued.length > 0) record.queued = queued;
-  if (lastAction) record.lastAction = lastAction;
+  if (own.last) record.lastAction = own.last;
   return record;
 }
 
@@ -62,7 +63,7 @@ export function readingOf(session: Session): WholeReading {
     record: shownRecord(session),
     now: services.clock.wallTime(),
     log: conversation.log,
-    requests: session.requests,
+    requests: session.requests.map(recordOf),
     unfinishedText: conversation.unfinishedText,
     toolUses: (since) => (since === 'all' ? activity.toolUses : activity.latestToolUses),
     findToolUse: (id) => activity.findToolUse(id),
@@ -97,7 +98,7 @@ function continuityRecord(session: Session): SessionRecord['continuity'] {
     origin: launches.origin,
     arrivedAt: launches.arrivedAt,
     handover: [...conversation.decidedAway.lines],
-    actionUnderWay: conversation.actionUnderWay,
+    actionUnderWay: conversation.own.underWay,
     rules: rules.kept,
     // Those not provided again since the last restart are still needed.
     secretNames: missing.length === 0 ? secretNames : union(secretNames, missing.filter(isSecretName)),

@@ -43,6 +43,8 @@ interface WorkSeed {
   readonly opened?: OpenedWorkspace | undefined;
   /** The report that an earlier process left. */
   readonly work?: Work | undefined;
+  /** That process ended before it knew what the last turn had done. */
+  readonly lacksReport?: boolean;
 }
 
 export interface TurnFacts {
@@ -77,8 +79,8 @@ interface Report {
 
 /** What is known about the last turn. */
 type Phase =
-  /** None was begun by this process. `work`: the report of one that an earlier process finished. */
-  | { readonly kind: 'none'; readonly work: Work | undefined }
+  /** None was begun by this process. `work`: what an earlier process reported of its last; `unreported`: not all of it. */
+  | { readonly kind: 'none' | 'unreported'; readonly work: Work | undefined }
   | { readonly kind: 'running'; readonly turn: Turn }
   /** It has ended, and its work is being determined. */
   | { readonly kind: 'reporting'; readonly ended: Ended; readonly done: Promise<void>; report: Report | undefined }
@@ -102,18 +104,23 @@ export class SessionWork {
   /** What the session had changed after the last turn that did something. */
   #sums: SessionSums | undefined;
 
-  constructor(session: Session, services: WorkServices, { opened, work }: WorkSeed = {}) {
+  constructor(session: Session, services: WorkServices, { opened, work, lacksReport = false }: WorkSeed = {}) {
     this.#session = session;
     this.#services = services;
     this.#opened = opened;
     this.#opening = opened && Promise.resolve(opened);
-    this.#phase = work ? { kind: 'none', work } : NO_TURN;
+    this.#phase = { kind: lacksReport ? 'unreported' : 'none', work };
   }
 
   /** The worktree it works in, if it has one. */
   get worktree(): Workspace | undefined {
     const { workspace } = this.#opened ?? {};
     return workspace?.worktree && workspace;
+  }
+
+  /** An earlier process ended before it knew what the last turn had done. */
+  get lacksReport(): boolean {
+    return this.#phase.kind === 'unreported';
   }
 
   /** The report of the last turn is not complete yet. */
@@ -218,7 +225,7 @@ export class SessionWork {
 
   #work(problems: readonly Problem[], words: 'workReport' | 'fullWork'): Work | undefined {
     const phase = this.#phase;
-    if (phase.kind === 'none') return phase.work ?? workOf(undefined, problems);
+    if ('work' in phase) return phase.work ?? workOf(undefined, problems);
     const report = phase.kind === 'running' ? undefined : phase.report;
     return workOf(report?.words?.[words](report.evidence, problems), problems, report?.incomplete);
   }
@@ -226,7 +233,7 @@ export class SessionWork {
   /** Whether it worked in this checkout since then. */
   overlaps(root: string, since: Instant): boolean {
     const phase = this.#phase;
-    if (phase.kind === 'none' || this.#opened?.workspace.root !== root) return false;
+    if ('work' in phase || this.#opened?.workspace.root !== root) return false;
     return phase.kind === 'running' || phase.ended.at >= since;
   }
 
@@ -244,7 +251,7 @@ export class SessionWork {
 
   #markNow(): Promise<Mark> {
     const phase = this.#phase;
-    if (phase.kind === 'none') return this.workspace().then((workspace) => workspace.begun ?? workspace.mark());
+    if ('work' in phase) return this.workspace().then((workspace) => workspace.begun ?? workspace.mark());
     // The session has done nothing since that one was begun: short turns must not have git look again for each.
     const isIdle = phase.kind !== 'running' && !phase.ended.acted && phase.ended.turn.baseline === 'pending';
     return isIdle ? phase.ended.turn.mark : this.workspace().then((workspace) => workspace.mark());

@@ -2,7 +2,6 @@ import type { Settings } from '../../config/load-settings.ts';
 import type { Decision } from '../../driver/permission-ask.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { Answer } from '../../schema/commands.ts';
-import type { Stale } from '../../schema/results.ts';
 import type { SessionRecord } from '../../schema/records.ts';
 import type { SessionOptions } from '../../schema/session-options.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
@@ -21,10 +20,10 @@ import type { OpenRequest, Proposal, Source } from '../requests/requests.ts';
 import type { Principal } from '../rules/access.ts';
 import type { Rules } from '../rules/rules.ts';
 import { SessionRules } from '../rules/standing/session-rules.ts';
-import { handOver, redeliver, sendPrompt, withdraw } from './delivery.ts';
+import { redeliver, withdraw } from './delivery.ts';
 import { Mobility } from './mobility.ts';
 import { type RewindOrder, type RewindOutcome, SessionRewinds } from './session-rewinds.ts';
-import { checkFresh, decisionOn, examined, respond, stillHolds } from './session-answers.ts';
+import { checkFresh, decisionOn, respond, stillHolds } from './session-answers.ts';
 import { busy, cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
 import { SessionObserver } from './session-observer.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
@@ -65,8 +64,6 @@ export class Session implements AskingSession {
   readonly #rewinds: SessionRewinds;
   readonly #observer: SessionObserver;
   #rules: Rules;
-  /** An earlier server ended before it knew what the last turn had done. */
-  #lacksReport: boolean;
   #lastReply: Promise<unknown> = Promise.resolve();
   /** Commands that are being carried out on it. */
   #uses = 0;
@@ -80,7 +77,6 @@ export class Session implements AskingSession {
     this.services = services;
     this.#rules = seed.rules;
     this.missing = restored?.missing ?? [];
-    this.#lacksReport = restored?.lacksReport === true;
     const ruled = {
       owner: seed.owner.id,
       options: seed.options,
@@ -103,7 +99,7 @@ export class Session implements AskingSession {
         debug: services.debug,
       },
     );
-    this.work = new SessionWork(this, services, { opened: seed.worktree, work: restored?.work });
+    this.work = new SessionWork(this, services, { opened: seed.worktree, ...restored });
     this.#observer = new SessionObserver(this, services);
     if (services.onNotice)
       this.notices.subscribe((notice) => {
@@ -204,7 +200,7 @@ export class Session implements AskingSession {
 
   /** Whether the server may work with its files: it is at rest, or only waits for the server to do so. */
   get leavesFilesAlone(): boolean {
-    return this.atRest || this.conversation.actionUnderWay !== undefined;
+    return this.atRest || this.conversation.own.underWay !== undefined;
   }
 
   get hasLeft(): boolean {
@@ -260,19 +256,9 @@ export class Session implements AskingSession {
     return turn;
   }
 
-  /** Delivers a message. Resolves when a live process has it, or a new one has reported its start. */
-  prompt(text: string): Promise<void> {
-    return sendPrompt(this, text);
-  }
-
   /** Takes back a queued message, or puts other words in its place. False if it is too late for that. */
   withdraw(messageId: string, replacement?: string): Promise<boolean> {
     return this.oneReplyAtATime(() => withdraw(this, messageId, replacement));
-  }
-
-  /** Restarts a process for a session whose requests were decided while it had none. */
-  handOver(): Promise<void> {
-    return handOver(this);
   }
 
   /** From the next turn on. */
@@ -292,11 +278,6 @@ export class Session implements AskingSession {
       setup.switchMode(permissionMode);
     }
     if (permissionTimeoutMs !== undefined) this.conversation.permissionTimeoutMs = permissionTimeoutMs;
-  }
-
-  /** What has changed since a request was asked. */
-  async examine(requestId: string): Promise<Stale | undefined> {
-    return (await examined(this, requestId)).stale;
   }
 
   /** Throws if the answer allows a request that has to be looked at again first. */
@@ -392,12 +373,9 @@ export class Session implements AskingSession {
 
   /** The turn goes on; one that had ended without a report is reported now. */
   #turnContinues(): void {
-    if (!this.atRest) this.work.turnContinues();
-    else if (this.#lacksReport) {
-      this.#lacksReport = false;
-      this.work.turnContinues();
-      this.#observer.rested();
-    }
+    if (this.atRest && !this.work.lacksReport) return;
+    this.work.turnContinues();
+    if (this.atRest) this.#observer.rested();
   }
 
   /** What it needs to run again was provided. */

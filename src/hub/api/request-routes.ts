@@ -1,13 +1,13 @@
 import { DomainError } from '../../errors/errors.ts';
 import {
-  answerAnswer,
+  answeredRequest,
   answerBody,
   apiError,
   apiRequest,
   requestsPage,
   requestsQuery,
-  type AnswerAnswer,
   type AnswerBody,
+  type AnsweredRequest,
   type ApiError,
   type ApiRequest,
   type RequestsPage,
@@ -84,7 +84,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
       repeat: 'run-again',
       maxBodyBytes: 4 * 1024 * 1024,
       answers: {
-        200: { description: 'The answer was accepted.', schema: answerAnswer },
+        200: { description: 'The answer was accepted.', schema: answeredRequest },
         409: {
           description:
             'It was already settled, and `outcome` says by whom and how; or it may no longer mean what it meant, and `stale` says why.',
@@ -111,7 +111,7 @@ export function requestRoutes(viewOf: (principal: Principal) => ViewContext): Ap
           const { warnings } = await client.execute<'respond'>(command);
           await context.stored();
           const row = (await store.request(id)) ?? request;
-          const json: AnswerAnswer = {
+          const json: AnsweredRequest = {
             request: await requestView(row, session, view),
             ...(warnings.length > 0 && { warnings: [...warnings] }),
           };

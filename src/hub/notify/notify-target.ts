@@ -63,7 +63,7 @@ function commandTarget(command: string): NotifyTarget {
           if (isGroup && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
           else child.kill('SIGKILL');
         } catch {
-          // It has gone.
+          // The process has ended.
         }
       };
       const settle = (delivery: Delivery): void => {
@@ -92,7 +92,7 @@ export const note = z.object({
   time: z.iso.datetime(),
   session: z.object({ id: z.string(), status: z.string() }),
   request: z.object({ id: z.string(), kind: z.string(), toolName: z.string() }).optional(),
-  /** To the dashboard. */
+  /** Opens it in the dashboard. */
   link: z.string(),
 });
 export type Note = z.infer<typeof note>;

@@ -35,7 +35,7 @@ export interface CallState {
 
 /** Clients give up on a call after about ten rounds, and do not show the forms of the last. */
 const MAX_ROUNDS = 8;
-/** Of this process. */
+/** Tells this process from those before it. */
 const LIFE = randomUUID();
 /** No slow answer is rejected as long as the key lives. */
 const STATE_TTL_SECONDS = 366 * 24 * 3600;

@@ -4,11 +4,11 @@ import {
   type McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import type { AskingSession, ConnectedClient, FormEnd } from '../../engine/requests/approvals.ts';
-import type { OpenRequest } from '../../engine/requests/requests.ts';
+import type { Asker, ConnectedClient, FormEnd } from '../../engine/requests/approvals.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { Rules } from '../../engine/rules/rules.ts';
 import { messageOf } from '../../errors/errors.ts';
+import type { RequestRecord } from '../../schema/events.ts';
 import { formFor } from './request-forms.ts';
 import { formEnd, type FormAbilities, type Form, type FormReturn } from './form.ts';
 
@@ -58,13 +58,13 @@ export class LegacyClient implements ConnectedClient {
     return showsForms(handshakeOf(this.#server).capabilities);
   }
 
-  async showForm(session: AskingSession, request: OpenRequest): Promise<FormEnd> {
-    const form = formFor(session, request, abilitiesOf(handshakeOf(this.#server).version));
-    return formEnd(form, await this.#ask(form, request));
+  async showForm(asker: Asker, request: RequestRecord, settled: AbortSignal): Promise<FormEnd> {
+    const form = formFor(asker, request, abilitiesOf(handshakeOf(this.#server).version));
+    return formEnd(form, await this.#ask(form, settled));
   }
 
   /** Withdrawn, with a notification to the client, as soon as the request is settled elsewhere. */
-  async #ask({ message, requestedSchema }: Form, { settled }: OpenRequest): Promise<FormReturn> {
+  async #ask({ message, requestedSchema }: Form, settled: AbortSignal): Promise<FormReturn> {
     try {
       return await this.#server.request(
         { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } },

@@ -1,6 +1,6 @@
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
 import { cutAt, oneLine } from '../../engine/conversation/tool-summary.ts';
-import type { AskingSession, FormEnd } from '../../engine/requests/approvals.ts';
+import type { Asker, FormEnd } from '../../engine/requests/approvals.ts';
 import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
 import type { Answer } from '../../schema/commands.ts';
 import { escapeSequence, visibleLines, visiblePieces, type Piece } from '../../text/invisible.ts';
@@ -20,9 +20,6 @@ export interface FormAbilities {
   /** Lists of choices: since protocol 2025-11-25. */
   readonly multiSelect: boolean;
 }
-
-/** Which session asks; a person may have several. */
-export type Asker = Pick<AskingSession, 'id' | 'options'>;
 
 /** What the client sent back for a form, or why nothing usable came. */
 export type FormReturn =

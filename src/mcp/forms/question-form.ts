@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { QuestionAnswer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
 import { oneLine } from '../../engine/conversation/tool-summary.ts';
-import { whereAsked, type Asker, type Form, type FormAbilities } from './form.ts';
+import type { Asker } from '../../engine/requests/approvals.ts';
+import { whereAsked, type Form, type FormAbilities } from './form.ts';
 
 const OTHER = 'Something else (write it below)';
 

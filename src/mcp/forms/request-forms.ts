@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { oneLine, summaryField } from '../../engine/conversation/tool-summary.ts';
 import type { AlwaysOffer } from '../../engine/requests/always.ts';
+import type { Asker } from '../../engine/requests/approvals.ts';
 import { SHOWN_CHARS } from '../../engine/requests/shown-request.ts';
 import type { Answer } from '../../schema/commands.ts';
 import type { RequestRecord } from '../../schema/events.ts';
@@ -12,7 +13,6 @@ import {
   whereAsked,
   barred,
   visibleText,
-  type Asker,
   type Form,
   type FormAbilities,
   visibleLine,

@@ -52,7 +52,7 @@ interface UnderWay {
 
 interface Queued extends UnderWay {
   readonly timer: NodeJS.Timeout;
-  /** It reached a hub before. */
+  /** It was sent to a hub before. */
   readonly wasSent: boolean;
 }
 

@@ -67,7 +67,7 @@ export interface TerminalRequest extends ClientRequest {
 }
 
 export type HubRequest = (AttachRequest | TerminalRequest | { readonly kind: HubRequestKind }) & {
-  /** Of the client. */
+  /** The client's process. */
   readonly pid?: number | undefined;
 };
 

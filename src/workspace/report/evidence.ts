@@ -32,9 +32,9 @@ interface Calls {
 }
 
 interface Baselines {
-  /** The session's. */
+  /** Where the session began. */
   readonly begun: Snapshot;
-  /** The turn's. */
+  /** Where the turn began. */
   readonly since: Snapshot;
 }
 
