@@ -91,7 +91,8 @@ export class Part {
   }
 
   measure(): void {
-    if (!this.#element || this.#left.peek() === 'nothing' || document.hidden) return;
+    // Once it is out of the document it has no size, and observers still report that.
+    if (!this.#element?.isConnected || this.#left.peek() === 'nothing' || document.hidden) return;
     if (this.#folds.size > 0) {
       this.#left.value = 'folded';
       return;

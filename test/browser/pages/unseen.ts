@@ -98,6 +98,26 @@ export function unseen(): void {
     await card(page, 'r3').getByText('Allowed by you').waitFor();
   });
 
+  test('what was rendered below the screen and removed again has not been on it', async () => {
+    const low = { viewport: { width: 1280, height: 620 } };
+    const { page } = await show(only(write(numbered(59)), write(numbered(59)), {}), low);
+    const scrollTo = (top: number) => page.evaluate(`document.querySelector('main').scrollTo({ top: ${top} })`);
+    await card(page, 'r0').getByText('scroll through it').waitFor();
+    await scrollTo(600);
+    await card(page, 'r1').waitFor({ state: 'attached' });
+    await settle(page);
+    expect((await card(page, 'r1').boundingBox())!.y).toBeGreaterThan(620);
+    await scrollTo(0);
+    await card(page, 'r1').waitFor({ state: 'detached' });
+    await settle(page);
+    await scrollTo(600);
+    await card(page, 'r1').waitFor({ state: 'attached' });
+    await settle(page);
+    await card(page, 'r1').focus();
+    await card(page, 'r1').getByText('scroll through it').waitFor();
+    expect(await button(page, 'r1', 'Allow').isDisabled()).toBe(true);
+  });
+
   test('runs of blank lines and blanks are counted, and every invisible character is marked', async () => {
     const hidden = UNSEEN_CHARACTERS.map((code) => `<${String.fromCodePoint(code)}>`).join('');
     const { page } = await show(
