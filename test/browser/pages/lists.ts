@@ -101,6 +101,41 @@ export function lists(): void {
     expect(await top()).toBe(before);
   });
 
+  test('earlier events that arrive after still earlier ones are shown once', async () => {
+    const { page } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[SESSION_ID] = Array.from({ length: 2500 }, (_, index) =>
+          says(index + 1, `Line number ${index + 1}`),
+        );
+      },
+      {},
+      SESSION,
+    );
+    await page.getByText('Line number 2500').waitFor();
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/events\?.*limit=300/, async (route) => {
+      await isReleased;
+      await route.continue();
+    });
+    const isAsked = page.waitForRequest(/events\?.*limit=300/);
+    await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
+    await isAsked;
+    await page.keyboard.press('Home');
+    await page.getByText('Line number 1', { exact: true }).waitFor();
+    const late = page.waitForResponse(/events\?.*limit=300/);
+    release();
+    await (await late).finished();
+    await page.keyboard.press('End');
+    await page.getByText('Line number 2500').waitFor();
+    await page.keyboard.press('Home');
+    await page.getByText('Line number 1', { exact: true }).waitFor();
+    expect(await page.getByText('Earlier events load').count()).toBe(0);
+    const size = `document.querySelector('.timeline [role=listitem]').ariaSetSize`;
+    expect(await page.evaluate(size)).toBe('2500');
+  });
+
   test('stand beside a session where there is room for both, with titles that can be read', async () => {
     const title = 'Find out why the tests are slow';
     const { page, hub } = await show(
