@@ -136,6 +136,23 @@ export function lists(): void {
     expect(await page.evaluate(size)).toBe('2500');
   });
 
+  test('mark what is new, in every tab until it was seen in one', async () => {
+    const { page, hub, context } = await show(undefined, {}, AT_REST);
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await page.goto(`${hub.url}#/sessions`);
+    const row = page.locator('.session-row', { hasText: 'Add French translations' });
+    await row.waitFor();
+    const known = hub.data.sessions.find(({ sessionId }) => AT_REST.endsWith(sessionId))!;
+    known.lastActiveAt = new Date().toISOString();
+    hub.publish('session', known);
+    await row.getByLabel('Not seen yet').waitFor();
+    const tab = await context.newPage();
+    await tab.goto(hub.url + AT_REST);
+    await tab.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await row.getByLabel('Not seen yet').waitFor({ state: 'detached' });
+    await tab.close();
+  });
+
   test('stand beside a session where there is room for both, with titles that can be read', async () => {
     const title = 'Find out why the tests are slow';
     const { page, hub } = await show(
