@@ -107,8 +107,15 @@ export class Part {
     this.#left.value = isCovered(this.#seen) ? 'nothing' : box.height > bottom - top ? 'taller' : 'unseen';
   }
 
+  /** Of one that is taller than the screen, the part that comes next. */
   scrollIntoView(): void {
-    this.#element?.scrollIntoView({ block: 'center' });
+    const scroller = this.#scrollers.find((one) => one.scrollHeight > one.clientHeight);
+    if (this.#element && scroller && this.#left.peek() === 'taller') {
+      const [first] = this.#seen.stretches;
+      const seen = first && first[0] <= TOLERANCE ? first[1] : 0;
+      const top = this.#element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+      scroller.scrollBy({ top: top + seen - TOLERANCE });
+    } else this.#element?.scrollIntoView({ block: 'center' });
     this.measure();
   }
 }
