@@ -11,7 +11,7 @@ import { links } from '../model/router.ts';
 import { moveFocus } from '../model/stops.ts';
 import { shortcutsOn } from '../model/settings.ts';
 import { isOutside, oneLine, shortId } from '../text/words.ts';
-import { focusMain } from './focus.ts';
+import { focusMain, isPointing } from './focus.ts';
 import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
 import { InputPart, ReadingContext } from './part.tsx';
@@ -170,7 +170,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
 /** Whoever answers by keyboard continues with the next one; the buttons of this one go away. */
 function continueAfter(card: HTMLElement | null): void {
   if (!card?.contains(document.activeElement)) return;
-  if (!moveFocus(1) && !moveFocus(-1)) card.focus({ preventScroll: true });
+  if (isPointing() || (!moveFocus(1) && !moveFocus(-1))) card.focus({ preventScroll: true });
 }
 
 /** What was said is told in one line: a fence in it no longer opens a block. */
