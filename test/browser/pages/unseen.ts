@@ -133,7 +133,7 @@ export function unseen(): void {
     await page.getByText('line 401;').waitFor();
     await settle(page);
     // To a field far below, past everything that was unfolded.
-    for (const _ of ['session', 'diff', 'message']) await page.keyboard.press('Tab');
+    for (let tab = 0; tab < 3; tab++) await page.keyboard.press('Tab');
     await expect.poll(() => focused(page)).toBe('textarea');
     await page.keyboard.press('Escape');
     await expect.poll(() => focused(page)).toBe('r0');
@@ -149,7 +149,7 @@ export function unseen(): void {
     expect(presses).toBeGreaterThan(1);
     await expect.poll(() => focused(page)).toBe('r2');
     await settle(page);
-    for (const _ of ['down', 'repeated', 'repeated']) await page.keyboard.down('a');
+    for (let time = 0; time < 3; time++) await page.keyboard.down('a');
     await page.keyboard.up('a');
     await card(page, 'r2').getByText('Allowed by you').waitFor();
     await expect.poll(() => focused(page)).toBe('r3');
