@@ -194,6 +194,10 @@ export function timeline(): void {
     await page.getByText('I am wri', { exact: true }).waitFor();
     piece(8, 'ting this.');
     await page.getByText('I am writing this.').waitFor();
+    // Where the next word will stand.
+    expect(await page.locator('.cursor').isVisible()).toBe(false);
+    const cursor = `getComputedStyle(document.querySelector('.text:has(> .cursor) p:last-child'), '::after').width`;
+    expect(await page.evaluate(cursor)).toBe('8px');
     await page.getByText(/1 min \d+ s/).waitFor();
     hub.publish('event', { sessionId: SESSION_ID, ...says(15, 'I am writing this.') });
     await page.locator('.cursor').waitFor({ state: 'detached' });
