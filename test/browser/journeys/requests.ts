@@ -23,6 +23,13 @@ export function requests(world: JourneyWorld): void {
       );
     const page = await world.openSignedIn({ viewport: PHONE, touch: true });
     await page.getByText('Nothing is waiting for you').waitFor();
+    // What the browser has loaded for that, as it came over the wire.
+    const sizes = await page.evaluate<number[]>(
+      `performance.getEntries().filter(({ name }) => !name.includes('/api/')).map((one) => one.encodedBodySize ?? 0)`,
+    );
+    const loaded = sizes.reduce((sum, size) => sum + size, 0);
+    expect(loaded).toBeGreaterThan(30_000);
+    expect(loaded).toBeLessThan(90_000);
     const session = await hub.startSession({ prompt: 'Change the second line', title: 'Phone edit' });
     const card = cardOf(page, 'Phone edit');
     await card.getByText('zwei').waitFor();
