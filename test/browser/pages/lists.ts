@@ -16,6 +16,14 @@ export function lists(): void {
     await expect.poll(titles).toContain('Just begun');
     hub.publish('removed', { sessionId: 'fresh' });
     await expect.poll(titles).not.toContain('Just begun');
+    // What it is searched and filtered by is part of the address, to come back to and to pass on.
+    await page.getByRole('button', { name: 'At rest', exact: true }).click();
+    await page.getByLabel('Search sessions').fill('french');
+    await page.locator('.session-row', { hasText: 'Add French translations' }).click();
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await page.goBack();
+    await expect.poll(() => page.url()).toContain('#/sessions?search=french&status=rest');
+    await expect.poll(() => page.getByLabel('Search sessions').inputValue()).toBe('french');
     await page.goto(hub.url + SESSION);
     await page.getByText('Only the invoice rounds.').waitFor();
     hub.publish('removed', { sessionId: SESSION_ID });
