@@ -174,12 +174,13 @@ export class FixtureHub {
       return ok({ request });
     }
     if (root === 'sessions' && id === undefined) {
-      const search = query.get('search') ?? '';
+      const search = (query.get('search') ?? '').toLowerCase();
       const status = query.get('status')?.split(',');
       const offset = Number(query.get('after') ?? 0);
       const limit = Number(query.get('limit') ?? 50);
       const found = data.sessions.filter(
-        (one) => `${one.title ?? ''} ${one.cwd}`.includes(search) && (status?.includes(one.status) ?? true),
+        (one) =>
+          `${one.title ?? ''} ${one.cwd}`.toLowerCase().includes(search) && (status?.includes(one.status) ?? true),
       );
       const more = found.length > offset + limit;
       return ok({ sessions: found.slice(offset, offset + limit), ...(more && { next: String(offset + limit) }) });

@@ -19,7 +19,7 @@ export async function pressOn(card: Locator, name: string): Promise<void> {
 }
 
 /** A press of Allow only shows what has not been on the screen yet: reads the card first, as a person would. */
-async function seeAll(card: Locator): Promise<void> {
+export async function seeAll(card: Locator): Promise<void> {
   for (const part of await card.locator('.part').all()) {
     await part.scrollIntoViewIfNeeded();
     // What is on the screen is measured once per frame.

@@ -63,7 +63,8 @@ describe('every page', () => {
 
   test('can be used with a finger: nothing is small, off the edge, or scrolls inside what scrolls', async () => {
     const { page, hub } = await show(
-      ({ requests, events }) => {
+      ({ requests, events, audit }) => {
+        audit[1]!.by = 'Al';
         // Taller than any box that scrolls would be.
         const long = Array.from({ length: 59 }, (_, index) => `line ${index}`).join('\n');
         requests.unshift(request('req-long', SESSION_ID, { input: { command: long } }));

@@ -37,6 +37,18 @@ test('the dashboard, and nothing else, is served to anyone, with a strict conten
   expect(script.headers.get('cache-control')).toContain('immutable');
   const again = await get('/assets/app-1a2b3c4d.js', { 'if-none-match': script.headers.get('etag')! });
   expect(again.status).toBe(304);
+  // `fetch` asks for gzip and unpacks it.
+  expect(script.headers.get('content-encoding')).toBe('gzip');
+  for (const encoding of ['identity', 'br', 'gzip;q=0']) {
+    const plain = await get('/assets/app-1a2b3c4d.js', { 'accept-encoding': encoding });
+    expect([encoding, plain.headers.get('content-encoding'), await plain.text()]).toEqual([
+      encoding,
+      null,
+      'export {};',
+    ]);
+    expect(plain.headers.get('vary')).toBe('accept-encoding');
+    expect(plain.headers.get('etag')).not.toBe(script.headers.get('etag'));
+  }
   for (const where of ['/secret.js', '/linked.js', '/assets/none.js', '/%2e%2e/secret.js', '/assets//app-1a2b3c4d.js'])
     expect([where, [400, 404].includes((await get(where)).status)]).toEqual([where, true]);
   expect((await fetch(`${url}/index.html`, { method: 'POST' })).status).toBe(401);

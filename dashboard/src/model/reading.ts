@@ -91,7 +91,8 @@ export class Part {
   }
 
   measure(): void {
-    if (!this.#element || this.#left.peek() === 'nothing' || document.hidden) return;
+    // Once it is out of the document it has no size, and observers still report that.
+    if (!this.#element?.isConnected || this.#left.peek() === 'nothing' || document.hidden) return;
     if (this.#folds.size > 0) {
       this.#left.value = 'folded';
       return;
@@ -106,8 +107,15 @@ export class Part {
     this.#left.value = isCovered(this.#seen) ? 'nothing' : box.height > bottom - top ? 'taller' : 'unseen';
   }
 
+  /** Of one that is taller than the screen, the part that comes next. */
   scrollIntoView(): void {
-    this.#element?.scrollIntoView({ block: 'center' });
+    const scroller = this.#scrollers.find((one) => one.scrollHeight > one.clientHeight);
+    if (this.#element && scroller && this.#left.peek() === 'taller') {
+      const [first] = this.#seen.stretches;
+      const seen = first && first[0] <= TOLERANCE ? first[1] : 0;
+      const top = this.#element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+      scroller.scrollBy({ top: top + seen - TOLERANCE });
+    } else this.#element?.scrollIntoView({ block: 'center' });
     this.measure();
   }
 }

@@ -8,6 +8,11 @@ const MAX_KEPT = 500;
 /** When each session was last looked at in this browser, by the hub's own times. */
 const seen = signal<ReadonlyMap<string, string>>(stored());
 
+// What another tab has shown is no news here.
+addEventListener('storage', ({ key }) => {
+  if (key === STORED_AS) seen.value = stored();
+});
+
 /** It has come to rest since it was last looked at. One that never was looked at here has nothing new to tell. */
 export function isUnread({ sessionId, state, lastActiveAt }: ApiSession): boolean {
   const at = seen.value.get(sessionId);

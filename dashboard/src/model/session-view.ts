@@ -56,6 +56,7 @@ export class SessionView {
   #heard = 0;
   #readAgain = false;
   #readsBack = false;
+  #readingAll: Promise<void> | undefined;
   readonly #folded = new Map<string, boolean>();
   readonly #unfolded = new Map<string, Signal<boolean>>();
 
@@ -175,8 +176,12 @@ export class SessionView {
     void this.#readBack(PAGE_BACK).finally(() => (this.#readsBack = false));
   }
 
-  /** Everything back to the first event. */
-  async readAll(): Promise<void> {
+  /** Everything back to the first event. Every letter of a search asks for it. */
+  readAll(): Promise<void> {
+    return (this.#readingAll ??= this.#readToStart().finally(() => (this.#readingAll = undefined)));
+  }
+
+  async #readToStart(): Promise<void> {
     while (this.hasEarlier && this.state.value.state === 'shown') {
       const before = this.readFrom.value;
       this.#readsBack = true;
@@ -238,6 +243,8 @@ export class SessionView {
     const after = Math.max(0, this.readFrom.value - 1 - count, this.droppedThrough.value);
     try {
       const page = await api.events(this.id, { after, limit: count });
+      // Another call was faster, and has read further back.
+      if (after >= this.readFrom.value - 1) return;
       batch(() => {
         const earlier = page.events.filter(({ id }) => id < this.readFrom.value);
         this.#events = [...earlier, ...this.#events];

@@ -3,6 +3,7 @@ import type { ApiSession, ModelsAnswer } from '../../../src/schema/api.ts';
 import { api, wordsOf } from '../api/client.ts';
 
 const PAGE = 200;
+export const TYPING_PAUSE_MS = 200;
 
 export const STATUS_FILTERS = {
   all: { label: 'All', status: undefined },
@@ -86,6 +87,14 @@ export async function loadSessions(): Promise<void> {
       listState.value = { state: 'failed', why: wordsOf(error) };
     }
   }
+}
+
+/** For what is found by name, and for what was last used, whatever the list is filtered by. */
+export async function findSessions(words: string): Promise<void> {
+  await api.sessions({ search: words, limit: PAGE }).then(
+    (page) => remember(page.sessions),
+    () => undefined,
+  );
 }
 
 export function loadMore(): void {

@@ -19,7 +19,7 @@ import { readingOf } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { moveFocus } from '../model/stops.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
-import { focusMain } from '../parts/focus.ts';
+import { focusMain, isPointing } from '../parts/focus.ts';
 import { Visible } from '../parts/plain-text.tsx';
 import { RequestCard } from '../parts/request-card.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
@@ -97,7 +97,7 @@ function GroupEnd({ group: { requests } }: { group: Group }) {
         disabled={unseen > 0}
         onClick={() => {
           for (const one of open) sendAnswer(one, { decision: 'allow' });
-          if (!moveFocus(1)) focusMain();
+          if (isPointing() || !moveFocus(1)) focusMain();
         }}
       >
         Allow all {open.length}

@@ -5,7 +5,7 @@ import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { draft as kept, forgetDraft } from '../model/drafts.ts';
 import { go, links } from '../model/router.ts';
-import { directories, listState, loadModels, loadSessions } from '../model/sessions.ts';
+import { directories, findSessions, loadModels } from '../model/sessions.ts';
 import { Models } from '../parts/composer.tsx';
 import { Dialog, DialogButtons } from '../parts/dialog.tsx';
 import { Path, Visible } from '../parts/plain-text.tsx';
@@ -48,7 +48,7 @@ export function NewSessionPage() {
   const browsing = useSignal(false);
   const key = useRef(newKey());
   useEffect(() => {
-    if (listState.peek().state === 'loading') void loadSessions();
+    void findSessions('');
     loadModels();
   }, []);
   const set = (part: Partial<Draft>) => {

@@ -27,10 +27,13 @@ export function SessionPage({ tab }: { tab: SessionTab }) {
   const shown = view.value;
   const state = shown?.state.value;
   const detail = shown?.detail.value;
-  if (shown && state?.state === 'shown' && detail) return <Loaded shown={shown} detail={detail} tab={tab} />;
+  const isLoaded = shown && state?.state === 'shown' && detail;
+  // One element, which keeps the focus while its content is loaded.
   return (
-    <main class="page" id="content" tabIndex={-1}>
-      {state?.state === 'missing' ? (
+    <main class={isLoaded ? 'session' : 'page'} id="content" tabIndex={-1}>
+      {isLoaded ? (
+        <Loaded shown={shown} detail={detail} tab={tab} />
+      ) : state?.state === 'missing' ? (
         <Empty title="There is no such session">
           <p>
             It may have been removed after being idle, or belong to someone else.{' '}
@@ -53,7 +56,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
   const header = useSignal<Header>('open');
   const isFolded = header.value === 'folded' && tab === 'timeline';
   return (
-    <main class="session" id="content" tabIndex={-1}>
+    <>
       <header class={isFolded ? 'session-header folded' : 'session-header'}>
         <div class="session-title">
           <h1 title={detail.title}>
@@ -102,7 +105,7 @@ function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSession
       {tab === 'work' && <WorkView shown={shown} detail={detail} />}
       {tab === 'details' && <SessionDetails detail={detail} />}
       {tab === 'timeline' && <Composer shown={shown} detail={detail} />}
-    </main>
+    </>
   );
 }
 

@@ -14,6 +14,7 @@ import {
   sessions,
   STATUS_FILTERS,
   statusFilter,
+  TYPING_PAUSE_MS,
   type StatusFilter,
 } from '../model/sessions.ts';
 import { Empty, Failed, Loading } from '../parts/empty.tsx';
@@ -22,8 +23,6 @@ import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { activityWords, costTitle, costWords, shortId } from '../text/words.ts';
-
-const TYPING_PAUSE_MS = 200;
 
 export function SessionsPage({ query }: { query: Query }) {
   const main = useRef<HTMLElement>(null);

@@ -7,3 +7,12 @@ export function focusIt(element: HTMLElement | null): void {
 export function focusMain(): void {
   document.querySelector('main')?.focus({ preventScroll: true });
 }
+
+let isPointed = false;
+addEventListener('pointerdown', () => (isPointed = true), { capture: true });
+addEventListener('keydown', () => (isPointed = false), { capture: true });
+
+/** Whoever points at the page goes on where they like: nothing is scrolled to, and nothing comes under the finger. */
+export function isPointing(): boolean {
+  return isPointed;
+}

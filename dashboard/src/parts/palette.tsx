@@ -2,7 +2,7 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
 import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
-import { listState, loadSessions, recent } from '../model/sessions.ts';
+import { findSessions, recent, TYPING_PAUSE_MS } from '../model/sessions.ts';
 import { pushShown } from '../model/push.ts';
 import { keysShown } from '../model/settings.ts';
 import { signOut } from '../model/sign-in-flow.ts';
@@ -25,9 +25,12 @@ export function Palette() {
   const words = useSignal('');
   const at = useSignal(0);
   const id = useId();
+  useEffect(() => void findSessions(''), []);
   useEffect(() => {
-    if (listState.peek().state === 'loading') void loadSessions();
-  }, []);
+    const typed = words.value.trim();
+    const timer = typed === '' ? undefined : setTimeout(() => void findSessions(typed), TYPING_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [words.value]);
   const wanted = words.value.trim().toLowerCase().split(/\s+/);
   const found = choices()
     .filter(({ name, note }) => wanted.every((word) => `${name} ${note}`.toLowerCase().includes(word)))

@@ -62,6 +62,7 @@ export function ShowAll({ unfold, children }: { unfold: () => void; children: Co
     <button
       type="button"
       class="button small"
+      data-control="show-all"
       onClick={({ currentTarget }) => {
         const text = currentTarget.closest('.cut')?.querySelector<HTMLElement>('[tabindex]');
         (currentTarget.closest<HTMLElement>('[data-request]') ?? text)?.focus({ preventScroll: true });

@@ -7,12 +7,12 @@ import { takeRequests } from '../model/inbox.ts';
 import { me } from '../api/sign-in.ts';
 import { answerState, sendAnswer, type AnswerState } from '../model/answers.ts';
 import { draft } from '../model/drafts.ts';
-import { readingOf, type Left } from '../model/reading.ts';
+import { readingOf, type Left, type Reading } from '../model/reading.ts';
 import { links } from '../model/router.ts';
 import { moveFocus } from '../model/stops.ts';
 import { shortcutsOn } from '../model/settings.ts';
 import { isOutside, oneLine, shortId } from '../text/words.ts';
-import { focusMain } from './focus.ts';
+import { focusMain, isPointing } from './focus.ts';
 import { FormattedText } from './formatted-text.tsx';
 import { InputEditor } from './input-editor.tsx';
 import { InputPart, ReadingContext } from './part.tsx';
@@ -33,7 +33,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
   const notice = useSignal('');
   const send = (body: AnswerBody) => {
     const sent = sendAnswer(request, body);
-    notice.value = sent ? '' : 'Not sent: this had not been on the screen yet. Read it, then answer again.';
+    notice.value = sent ? '' : NOT_SEEN;
     if (sent) continueAfter(element.current);
   };
   useEffect(() => {
@@ -61,8 +61,14 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
       onKeyDown={(event) => {
         // Keys count only while the card itself has focus, so that no letter of a message decides anything.
         if (!isOpen || !shortcutsOn.value || event.target !== element.current) return;
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        pressed(event.key, element.current);
+        // A key that is held down answers one request, not the next ones as well.
+        if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+        const target = controlOf(event.key, element.current);
+        if (target?.matches(':disabled') === true && isOff(reading.left.peek())) {
+          notice.value = NOT_SEEN;
+          continueReading(element.current, reading);
+        } else if (event.key === 'm') requestAnimationFrame(() => target?.focus());
+        else target?.click();
       }}
     >
       <header class="card-header">
@@ -165,7 +171,7 @@ export function RequestCard({ request, inSession = false }: { request: ApiReques
 /** Whoever answers by keyboard continues with the next one; the buttons of this one go away. */
 function continueAfter(card: HTMLElement | null): void {
   if (!card?.contains(document.activeElement)) return;
-  if (!moveFocus(1) && !moveFocus(-1)) card.focus({ preventScroll: true });
+  if (isPointing() || (!moveFocus(1) && !moveFocus(-1))) card.focus({ preventScroll: true });
 }
 
 /** What was said is told in one line: a fence in it no longer opens a block. */
@@ -203,12 +209,18 @@ function Changes({ stale: { changes } }: { stale: NonNullable<ApiRequest['stale'
   );
 }
 
-function pressed(key: string, card: HTMLElement | null): void {
+const NOT_SEEN = 'Not sent: this had not been on the screen yet. Read it, then answer again.';
+
+function controlOf(key: string, card: HTMLElement | null): HTMLElement | null | undefined {
   const control = { a: 'allow', A: 'always', s: 'accept-edits', d: 'deny', e: 'change', m: 'message' }[key];
-  const target = control && card?.querySelector<HTMLElement>(`[data-control="${control}"]`);
-  if (!target) return;
-  if (control === 'message') requestAnimationFrame(() => target.focus());
-  else target.click();
+  return control === undefined ? undefined : card?.querySelector<HTMLElement>(`[data-control="${control}"]`);
+}
+
+/** Why Allow is off stands below what has to be read first: leads there. */
+function continueReading(card: HTMLElement | null, reading: Reading): void {
+  const fold = card?.querySelector<HTMLElement>('.part [data-control="show-all"]');
+  if (fold) fold.focus();
+  else reading.showUnseen();
 }
 
 function whoMay(): string {

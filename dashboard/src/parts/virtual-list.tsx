@@ -66,6 +66,8 @@ export function VirtualList<Item>(props: Props<Item>) {
   const anchor = useRef<Anchor | undefined>(kept?.anchor);
   /** How far it was scrolled when its rows were last in place. */
   const scrolled = useRef<number | undefined>(undefined);
+  /** The item that gets the focus as soon as it is rendered. */
+  const wanted = useRef<string | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
 
@@ -92,19 +94,26 @@ export function VirtualList<Item>(props: Props<Item>) {
       frame = requestAnimationFrame(() => redraw(undefined));
     };
     const remember = () => {
-      anchor.current = firstVisible(outer.current, element);
+      // Where the list itself has scrolled to, the rows may still be missing: its anchor holds.
+      if (element.scrollTop !== scrolled.current) anchor.current = firstVisible(outer.current, element);
       scrolled.current = element.scrollTop;
     };
     const resized = new ResizeObserver(() => {
       if (follows.current) element.scrollTop = element.scrollHeight;
       redraw(undefined);
     });
+    // A row that is unfolded is known to be higher before anything scrolls over it.
+    const grown = new ResizeObserver(() => {
+      if (measure(outer.current, heights.current)) redraw(undefined);
+    });
     element.addEventListener('scroll', onScroll, { passive: true });
     resized.observe(element);
+    if (outer.current) grown.observe(outer.current);
     redraw(undefined);
     return () => {
       element.removeEventListener('scroll', onScroll);
       resized.disconnect();
+      grown.disconnect();
       cancelAnimationFrame(frame);
       places.delete(place);
       if (anchor.current && !follows.current) places.set(place, { anchor: anchor.current, heights: heights.current });
@@ -112,9 +121,17 @@ export function VirtualList<Item>(props: Props<Item>) {
     };
   }, []);
 
+  const focusRow = (key: string): boolean => {
+    const target = rowOf(outer.current, key)?.querySelector<HTMLElement>('[data-request], a, button');
+    wanted.current = undefined;
+    target?.focus({ preventScroll: true });
+    target?.scrollIntoView({ block: 'nearest' });
+    return target !== undefined && target !== null;
+  };
   const show = (key: string): void => {
     follows.current = false;
     anchor.current = { key, top: (scroller.current?.getBoundingClientRect().top ?? 0) + SHOWN_PX };
+    scrolled.current = scroller.current?.scrollTop;
     redraw(undefined);
   };
   if (props.control) props.control.current = { show };
@@ -132,17 +149,10 @@ export function VirtualList<Item>(props: Props<Item>) {
         return step > 0 ? keys.find((key) => all.indexOf(key) > at) : keys.findLast((key) => all.indexOf(key) < at);
       },
       focus: (key) => {
-        const focusRow = (): boolean => {
-          const row = outer.current?.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`);
-          const target = row?.querySelector<HTMLElement>('[data-request], a, button');
-          target?.focus({ preventScroll: true });
-          target?.scrollIntoView({ block: 'nearest' });
-          return target !== undefined && target !== null;
-        };
         // At once where it can be: the next key may already be on its way.
-        if (focusRow()) return;
+        if (focusRow(key)) return;
+        wanted.current = key;
         show(key);
-        requestAnimationFrame(focusRow);
       },
     });
   }, []);
@@ -151,20 +161,13 @@ export function VirtualList<Item>(props: Props<Item>) {
     const element = scroller.current;
     const list = outer.current;
     if (!element || !list) return;
-    let changed = false;
-    for (const row of list.querySelectorAll<HTMLElement>(':scope > [data-key]')) {
-      const key = row.dataset['key'] ?? '';
-      const measured = row.offsetHeight;
-      if (heights.current.get(key) !== measured) {
-        heights.current.set(key, measured);
-        changed = true;
-      }
-    }
+    let changed = measure(list, heights.current);
     // It was scrolled, and the event has yet to come: that must not be taken back.
     const since = element.scrollTop - (scrolled.current ?? element.scrollTop);
     if (anchor.current && since !== 0) anchor.current = { ...anchor.current, top: anchor.current.top - since };
     if (follows.current) {
       element.scrollTop = element.scrollHeight;
+      anchor.current = undefined;
     } else if (anchor.current) {
       const index = items.findIndex((item) => keyOf(item) === anchor.current?.key);
       const row = index < 0 ? null : list.querySelector<HTMLElement>(`:scope > [data-index="${index}"]`);
@@ -172,10 +175,15 @@ export function VirtualList<Item>(props: Props<Item>) {
       if (row || before !== undefined) {
         const at = row ? row.getBoundingClientRect().top : list.getBoundingClientRect().top + (before ?? 0);
         const drift = at - anchor.current.top;
+        const from = element.scrollTop;
         if (Math.abs(drift) >= 1) element.scrollTop += drift;
+        // At either end it cannot be where it was meant to be.
+        if (row) anchor.current = { ...anchor.current, top: row.getBoundingClientRect().top };
+        else changed ||= element.scrollTop !== from;
       }
-    }
+    } else anchor.current = firstVisible(list, element);
     scrolled.current = element.scrollTop;
+    if (wanted.current !== undefined && rowOf(list, wanted.current)) focusRow(wanted.current);
     if (changed) redraw(undefined);
     if (top < NEAR_PX) latest.current.onNearStart?.();
     if (total - top - height < NEAR_PX) latest.current.onNearEnd?.();
@@ -212,11 +220,32 @@ function windowOf(scroller: HTMLElement | null, list: HTMLElement | null, total:
   return { top: scroller.getBoundingClientRect().top - list.getBoundingClientRect().top, height };
 }
 
+function rowsOf(list: HTMLElement | null): Iterable<HTMLElement> {
+  return list?.querySelectorAll<HTMLElement>(':scope > [data-key]') ?? [];
+}
+
+function rowOf(list: HTMLElement | null, key: string): HTMLElement | null | undefined {
+  return list?.querySelector<HTMLElement>(`:scope > [data-key="${CSS.escape(key)}"]`);
+}
+
+/** Whether a row is higher or lower than it was known to be. */
+function measure(list: HTMLElement | null, heights: Map<string, number>): boolean {
+  let changed = false;
+  for (const row of rowsOf(list)) {
+    const key = row.dataset['key'] ?? '';
+    if (heights.get(key) === row.offsetHeight) continue;
+    heights.set(key, row.offsetHeight);
+    changed = true;
+  }
+  return changed;
+}
+
 function firstVisible(list: HTMLElement | null, scroller: HTMLElement): Anchor | undefined {
-  const edge = scroller.getBoundingClientRect().top;
-  for (const row of list?.querySelectorAll<HTMLElement>(':scope > [data-key]') ?? []) {
+  const screen = scroller.getBoundingClientRect();
+  for (const row of rowsOf(list)) {
     const box = row.getBoundingClientRect();
-    if (box.bottom > edge) return { key: row.dataset['key'] ?? '', top: box.top };
+    if (box.top >= screen.bottom) return undefined;
+    if (box.bottom > screen.top) return { key: row.dataset['key'] ?? '', top: box.top };
   }
   return undefined;
 }

@@ -69,13 +69,19 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
-/** What is done, and what goes on beside it, also in a session at rest. */
-export function activityWords({ activity = '', backgroundTasks = 0 }: Activity): string {
+/** What is done, with files by their path in the session, and what goes on beside it, also in a session at rest. */
+export function activityWords({ activity = '', backgroundTasks = 0, cwd }: Activity): string {
   const beside = backgroundTasks > 0 ? [`${plural(backgroundTasks, 'background task')} running`] : [];
-  return [...(activity === '' ? [] : [activity]), ...beside].join(' · ');
+  // What is waited for stands at its end: a long path in front of it would be all that fits.
+  const done = activity
+    .split(': ')
+    .map((part) => pathWithin(part, cwd))
+    .join(': ');
+  return [...(done === '' ? [] : [done]), ...beside].join(' · ');
 }
 
 interface Activity {
+  readonly cwd: string;
   readonly activity?: string | undefined;
   readonly backgroundTasks?: number | undefined;
 }

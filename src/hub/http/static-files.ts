@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import { HttpRefusal } from './route.ts';
 
 export interface StaticFiles {
@@ -47,6 +48,10 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 };
 
+/** Pictures and fonts are compressed already. */
+const COMPRESSIBLE = /^text\/|json|svg/;
+const GZIP = /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i;
+
 /** A file name that contains a hash of its contents never changes meaning. */
 const HASHED = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 
@@ -84,9 +89,14 @@ export function staticFiles(directory: string | undefined, isSecure: boolean): S
       if (found === undefined) throw new HttpRefusal(404, 'NOT_FOUND', 'There is nothing here.');
       const file = path.join(directory, ...found.split('/'));
       const { size, mtime } = await stat(file);
-      const etag = `"${size.toString(36)}-${mtime.getTime().toString(36)}"`;
+      const type = TYPES[path.extname(found)] ?? 'application/octet-stream';
+      const isCompressible = COMPRESSIBLE.test(type);
+      const accepted = (request.headers['accept-encoding'] ?? '').split(',');
+      const isGzip = isCompressible && accepted.some((encoding) => GZIP.test(encoding));
+      const etag = `"${size.toString(36)}-${mtime.getTime().toString(36)}${isGzip ? '-gzip' : ''}"`;
       const caching = {
         etag,
+        ...(isCompressible && { vary: 'accept-encoding' }),
         'cache-control': HASHED.test(found) ? 'public, max-age=31536000, immutable' : 'no-cache',
       };
       if (request.headers['if-none-match'] === etag) {
@@ -94,10 +104,15 @@ export function staticFiles(directory: string | undefined, isSecure: boolean): S
         response.end();
         return;
       }
-      const type = TYPES[path.extname(found)] ?? 'application/octet-stream';
-      response.writeHead(200, { ...headers, ...caching, 'content-type': type, 'content-length': size });
-      if (!withBody) response.end();
-      else await pipeline(createReadStream(file), response).catch(() => response.destroy());
+      const length = isGzip ? { 'content-encoding': 'gzip' } : { 'content-length': size };
+      response.writeHead(200, { ...headers, ...caching, 'content-type': type, ...length });
+      if (!withBody) {
+        response.end();
+        return;
+      }
+      const content = createReadStream(file);
+      const sent = isGzip ? pipeline(content, createGzip(), response) : pipeline(content, response);
+      await sent.catch(() => response.destroy());
     },
   };
 }

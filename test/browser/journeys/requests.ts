@@ -6,6 +6,7 @@ import { gate, reply, text, tool } from '../../../src/scripted-model/reply.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { seriousFindings } from '../axe.ts';
 import { PHONE } from '../browser.ts';
+import { seeAll } from '../page-steps.ts';
 import { cardOf, clickButton, sendMessage, waitForState, type JourneyWorld } from '../journey-world.ts';
 
 export function requests(world: JourneyWorld): void {
@@ -22,6 +23,13 @@ export function requests(world: JourneyWorld): void {
       );
     const page = await world.openSignedIn({ viewport: PHONE, touch: true });
     await page.getByText('Nothing is waiting for you').waitFor();
+    // What the browser has loaded for that, as it came over the wire.
+    const sizes = await page.evaluate<number[]>(
+      `performance.getEntries().filter(({ name }) => !name.includes('/api/')).map((one) => one.encodedBodySize ?? 0)`,
+    );
+    const loaded = sizes.reduce((sum, size) => sum + size, 0);
+    expect(loaded).toBeGreaterThan(30_000);
+    expect(loaded).toBeLessThan(90_000);
     const session = await hub.startSession({ prompt: 'Change the second line', title: 'Phone edit' });
     const card = cardOf(page, 'Phone edit');
     await card.getByText('zwei').waitFor();
@@ -193,6 +201,38 @@ export function requests(world: JourneyWorld): void {
     await dialog.getByText('1 file restored').waitFor();
     await expect(readFile(made, 'utf8')).rejects.toThrow('ENOENT');
   }, 120_000);
+
+  test('a plan is kept, then accepted with its edits; what a session asks at once is allowed at once', async () => {
+    const { hub } = world;
+    const [first, second] = ['first.txt', 'second.txt'].map((name) => world.file(name));
+    const plan = (words: string) => text(`## ${words}\n\n1. Write two files`).tool('ExitPlanMode', {});
+    const outside = ['one', 'two', 'three'].map((name) => `/etc/no-such-${name}`);
+    hub.model.on('Plan two files').reply(
+      plan('First plan'),
+      plan('Second plan'),
+      reply()
+        .tool('Write', { file_path: first, content: 'first\n' })
+        .tool('Write', { file_path: second, content: 'second\n' }),
+      outside.reduce((three, file_path) => three.tool('Read', { file_path }), reply()),
+      text('Both are written.'),
+    );
+    const page = await world.openSignedIn();
+    await hub.startSession({ prompt: 'Plan two files', title: 'Two files', permissionMode: 'plan' });
+    const cards = cardOf(page, 'Two files');
+    await cards.getByRole('heading', { name: 'First plan' }).waitFor();
+    await clickButton(page, 'Two files', 'Keep planning');
+    await cards.getByRole('heading', { name: 'Second plan' }).waitFor();
+    await page.getByRole('button', { name: /^Clear \d+ answered$/ }).click();
+    await clickButton(page, 'Two files', 'Allow and accept edits');
+    // The files are written without a question, and three others are asked for at once.
+    for (const path of outside) await cards.getByText(path).first().waitFor();
+    expect(await readFile(first!, 'utf8')).toBe('first\n');
+    expect(await readFile(second!, 'utf8')).toBe('second\n');
+    await seeAll(cards);
+    await page.getByRole('button', { name: 'Allow all 3' }).click();
+    await eventually(async () => (await cards.getByText('Allowed by you').count()) === 4, { what: 'all are allowed' });
+    await eventually(() => JSON.stringify(hub.model.requests).includes('no-such-three'), { what: 'they were made' });
+  });
 
   test('when two people answer the same request in three tabs, it is decided once and every tab shows by whom', async () => {
     const { hub } = world;

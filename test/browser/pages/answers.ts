@@ -15,6 +15,26 @@ export function answers(): void {
     expect(await button(page, 'req-bash', 'Allow').count()).toBe(0);
   });
 
+  test('by pointer scroll nothing: the next request does not come under it', async () => {
+    const { page, hub } = await show((data) => {
+      data.requests = Array.from({ length: 9 }, (_, index) =>
+        request(`p-${index}`, SESSION_ID, { input: { command: `make ${index}` }, createdAt: ago(500 - index) }),
+      );
+    }, LOW);
+    await card(page, 'p-2').evaluate((element) => element.scrollIntoView({ block: 'end' }));
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    const top = () => page.evaluate<number>(`document.querySelector('main').scrollTop`);
+    const before = await top();
+    const box = (await button(page, 'p-2', 'Allow').boundingBox())!;
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2, { clickCount: 2 });
+    await card(page, 'p-2').getByText('Allowed by you').waitFor();
+    expect(await top()).toBe(before);
+    // Keys go on from there.
+    await page.keyboard.press('j');
+    await expect.poll(() => focused(page)).toBe('p-3');
+    expect(hub.calls.filter(({ path }) => path.endsWith('/answer'))).toHaveLength(1);
+  });
+
   test('are retried with the same key while the hub is unavailable', async () => {
     const { page, hub } = await show();
     let lost = 2;

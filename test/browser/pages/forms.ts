@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { says } from '../fixture-data.ts';
-import { AT_REST, SESSION, SESSION_ID, show } from '../page-world.ts';
+import { AT_REST, focused, SESSION, SESSION_ID, show } from '../page-world.ts';
 
 export function forms(): void {
   test('a new session offers recent directories, a browser for others, and the modes that are permitted', async () => {
@@ -32,6 +32,24 @@ export function forms(): void {
     await page.getByText('No such directory.').waitFor();
     const started = hub.calls.find(({ method, path }) => method === 'POST' && path === 'sessions');
     expect(started?.body).toMatchObject({ prompt: 'Write the docs', cwd: '~/docs' });
+  });
+
+  test('whatever the list is filtered by, all sessions can be gone to and recent directories are offered', async () => {
+    const { page, hub } = await show(undefined, {}, '#/sessions?search=upgrade');
+    await page.getByText('Upgrade the build').waitFor();
+    expect(await page.locator('.session-row').count()).toBe(1);
+    await page.keyboard.press('Control+k');
+    await page.getByLabel('Page, session or command').fill('french');
+    await page.getByRole('option', { name: 'Add French translations' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    // It was there while the session was loaded, and still is.
+    await expect.poll(() => focused(page)).toBe('main');
+    await page.goto(`${hub.url}#/sessions?search=upgrade`);
+    await page.reload();
+    await page.getByText('Upgrade the build').waitFor();
+    await page.keyboard.press('n');
+    await page.getByRole('button', { name: 'shop', exact: true }).waitFor();
   });
 
   test('a phone is signed in with a code that is shown once, and a session gets another title', async () => {

@@ -16,6 +16,14 @@ export function lists(): void {
     await expect.poll(titles).toContain('Just begun');
     hub.publish('removed', { sessionId: 'fresh' });
     await expect.poll(titles).not.toContain('Just begun');
+    // What it is searched and filtered by is part of the address, to come back to and to pass on.
+    await page.getByRole('button', { name: 'At rest', exact: true }).click();
+    await page.getByLabel('Search sessions').fill('french');
+    await page.locator('.session-row', { hasText: 'Add French translations' }).click();
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await page.goBack();
+    await expect.poll(() => page.url()).toContain('#/sessions?search=french&status=rest');
+    await expect.poll(() => page.getByLabel('Search sessions').inputValue()).toBe('french');
     await page.goto(hub.url + SESSION);
     await page.getByText('Only the invoice rounds.').waitFor();
     hub.publish('removed', { sessionId: SESSION_ID });
@@ -99,6 +107,58 @@ export function lists(): void {
     hub.publish('event', { sessionId: id, ...says(3002, 'Line number 3002') });
     await page.getByRole('button', { name: 'Latest' }).waitFor();
     expect(await top()).toBe(before);
+  });
+
+  test('earlier events that arrive after still earlier ones are shown once', async () => {
+    const { page } = await show(
+      (data) => {
+        data.requests = [];
+        data.events[SESSION_ID] = Array.from({ length: 2500 }, (_, index) =>
+          says(index + 1, `Line number ${index + 1}`),
+        );
+      },
+      {},
+      SESSION,
+    );
+    await page.getByText('Line number 2500').waitFor();
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/events\?.*limit=300/, async (route) => {
+      await isReleased;
+      await route.continue();
+    });
+    const isAsked = page.waitForRequest(/events\?.*limit=300/);
+    await page.evaluate(`document.querySelector('.timeline').scrollTo({ top: 0 })`);
+    await isAsked;
+    await page.keyboard.press('Home');
+    await page.getByText('Line number 1', { exact: true }).waitFor();
+    const late = page.waitForResponse(/events\?.*limit=300/);
+    release();
+    await (await late).finished();
+    await page.keyboard.press('End');
+    await page.getByText('Line number 2500').waitFor();
+    await page.keyboard.press('Home');
+    await page.getByText('Line number 1', { exact: true }).waitFor();
+    expect(await page.getByText('Earlier events load').count()).toBe(0);
+    const size = `document.querySelector('.timeline [role=listitem]').ariaSetSize`;
+    expect(await page.evaluate(size)).toBe('2500');
+  });
+
+  test('mark what is new, in every tab until it was seen in one', async () => {
+    const { page, hub, context } = await show(undefined, {}, AT_REST);
+    await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await page.goto(`${hub.url}#/sessions`);
+    const row = page.locator('.session-row', { hasText: 'Add French translations' });
+    await row.waitFor();
+    const known = hub.data.sessions.find(({ sessionId }) => AT_REST.endsWith(sessionId))!;
+    known.lastActiveAt = new Date().toISOString();
+    hub.publish('session', known);
+    await row.getByLabel('Not seen yet').waitFor();
+    const tab = await context.newPage();
+    await tab.goto(hub.url + AT_REST);
+    await tab.getByRole('heading', { name: 'Add French translations' }).waitFor();
+    await row.getByLabel('Not seen yet').waitFor({ state: 'detached' });
+    await tab.close();
   });
 
   test('stand beside a session where there is room for both, with titles that can be read', async () => {

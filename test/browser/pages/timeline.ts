@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ApiEvent } from '../../../src/schema/api-events.ts';
 import { calls, event, request, returns, says } from '../fixture-data.ts';
@@ -115,7 +116,13 @@ export function timeline(): void {
                 messageId: `m${index}`,
                 text: `Chapter ${index / 500 + 1}`,
               })
-            : says(index + 1, index === 700 ? 'Here is the needle.' : `Line number ${index + 1}`),
+            : says(
+                index + 1,
+                // Rows are of very different heights, which are not known before they are rendered.
+                index === 700
+                  ? 'Here is the needle.'
+                  : `Line number ${index + 1}${index % 3 ? '' : '\n\n- and so on'.repeat(9)}`,
+              ),
         );
       },
       {},
@@ -123,25 +130,38 @@ export function timeline(): void {
     );
     const line = (text: string) => page.locator('.timeline').getByText(text, { exact: true });
     await line('Line number 2500').waitFor();
+    const top = () => page.evaluate<number>(`document.querySelector('.timeline').scrollTop`);
+    /** How far below the upper edge a row stands, once nothing moves any more. */
+    const below = async (row: Locator): Promise<number> => {
+      const measured = async () => (await row.boundingBox())!.y - (await page.locator('.timeline').boundingBox())!.y;
+      for (let before = NaN; ;) {
+        const now = await measured();
+        if (now === before) return now;
+        before = now;
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+      }
+    };
     await page.getByRole('button', { name: 'Start' }).click();
     await line('Chapter 1').waitFor();
+    await expect.poll(top).toBe(0);
     await page.getByRole('button', { name: 'Latest' }).click();
     await line('Line number 2500').waitFor();
     await page.getByRole('button', { name: 'Outline' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Chapter 3' }).click();
     await line('Chapter 3').waitFor();
+    expect(await below(page.locator('.row.prompt', { hasText: 'Chapter 3' }))).toBeCloseTo(12, -1);
     await page.getByLabel('Search in this session').fill('needle');
     await page.getByText('1 match', { exact: true }).waitFor();
     await page.keyboard.press('Enter');
     await line('Here is the needle.').waitFor();
     expect(await page.locator('.marked').innerText()).toContain('Here is the needle.');
+    expect(await below(page.locator('.marked'))).toBeCloseTo(12, -1);
     // Keys that a browser would use for the page are for the timeline, once no field has the focus.
     await page.keyboard.press('Escape');
     await page.keyboard.press('End');
     await line('Line number 2500').waitFor();
     await page.keyboard.press('PageUp');
     await page.getByRole('button', { name: 'Latest' }).waitFor();
-    const top = () => page.evaluate<number>(`document.querySelector('.timeline').scrollTop`);
     const seen = await top();
     // Back finds the place again; a new visit begins at the end.
     await page.goto(`${hub.url}#/sessions`);
@@ -174,6 +194,10 @@ export function timeline(): void {
     await page.getByText('I am wri', { exact: true }).waitFor();
     piece(8, 'ting this.');
     await page.getByText('I am writing this.').waitFor();
+    // Where the next word will stand.
+    expect(await page.locator('.cursor').isVisible()).toBe(false);
+    const cursor = `getComputedStyle(document.querySelector('.text:has(> .cursor) p:last-child'), '::after').width`;
+    expect(await page.evaluate(cursor)).toBe('8px');
     await page.getByText(/1 min \d+ s/).waitFor();
     hub.publish('event', { sessionId: SESSION_ID, ...says(15, 'I am writing this.') });
     await page.locator('.cursor').waitFor({ state: 'detached' });

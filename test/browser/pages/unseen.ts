@@ -37,6 +37,7 @@ export function unseen(): void {
     expect(await page.locator(`[id="${reason ?? ''}"]`).innerText()).toContain('Allow is off');
     await card(page, 'r0').focus();
     for (const key of ['a', 'A']) await page.keyboard.press(key);
+    await card(page, 'r0').focus();
     await page.keyboard.press('e');
     expect(await button(page, 'r0', 'Run with changes').isDisabled()).toBe(true);
     await card(page, 'r0').getByLabel('Changed content').press('Control+Enter');
@@ -96,6 +97,65 @@ export function unseen(): void {
     expect(answers(hub)).toEqual([]);
     await page.keyboard.press('a');
     await card(page, 'r3').getByText('Allowed by you').waitFor();
+  });
+
+  test('what was rendered below the screen and removed again has not been on it', async () => {
+    const low = { viewport: { width: 1280, height: 620 } };
+    const { page } = await show(only(write(numbered(59)), write(numbered(59)), {}), low);
+    const scrollTo = (top: number) => page.evaluate(`document.querySelector('main').scrollTo({ top: ${top} })`);
+    await card(page, 'r0').getByText('scroll through it').waitFor();
+    await scrollTo(600);
+    await card(page, 'r1').waitFor({ state: 'attached' });
+    await settle(page);
+    expect((await card(page, 'r1').boundingBox())!.y).toBeGreaterThan(620);
+    await scrollTo(0);
+    await card(page, 'r1').waitFor({ state: 'detached' });
+    await settle(page);
+    await scrollTo(600);
+    await card(page, 'r1').waitFor({ state: 'attached' });
+    await settle(page);
+    await card(page, 'r1').focus();
+    await card(page, 'r1').getByText('scroll through it').waitFor();
+    expect(await button(page, 'r1', 'Allow').isDisabled()).toBe(true);
+  });
+
+  test('a key leads to what has to be read first, and one that is held down answers one request', async () => {
+    const low = { viewport: { width: 1280, height: 620 } };
+    const { page, hub } = await show(only(write(numbered(401)), write(numbered(59)), {}, {}), low);
+    const isAllowed = async (id: string) => (await card(page, id).getByText('Allowed by you').count()) > 0;
+    await button(page, 'r0', 'Show all 401 lines').waitFor();
+    await card(page, 'r0').focus();
+    await page.keyboard.press('a');
+    await expect.poll(() => page.evaluate('document.activeElement.innerText')).toBe('Show all 401 lines');
+    await card(page, 'r0').getByText('Not sent').waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => focused(page)).toBe('r0');
+    await page.getByText('line 401;').waitFor();
+    await settle(page);
+    // To a field far below, past everything that was unfolded.
+    for (let tab = 0; tab < 3; tab++) await page.keyboard.press('Tab');
+    await expect.poll(() => focused(page)).toBe('textarea');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => focused(page)).toBe('r0');
+    await page.keyboard.press('a');
+    await card(page, 'r0').getByText('Allowed by you').waitFor();
+    // The next one begins thousands of pixels further down.
+    await expect.poll(() => focused(page)).toBe('r1');
+    let presses = 0;
+    for (; !(await isAllowed('r1')) && presses < 9; presses++) {
+      await page.keyboard.press('a');
+      await settle(page);
+    }
+    expect(presses).toBeGreaterThan(1);
+    await expect.poll(() => focused(page)).toBe('r2');
+    await settle(page);
+    for (let time = 0; time < 3; time++) await page.keyboard.down('a');
+    await page.keyboard.up('a');
+    await card(page, 'r2').getByText('Allowed by you').waitFor();
+    await expect.poll(() => focused(page)).toBe('r3');
+    await page.keyboard.press('d');
+    await card(page, 'r3').getByText('Denied by you').waitFor();
+    expect(answers(hub)).toHaveLength(4);
   });
 
   test('runs of blank lines and blanks are counted, and every invisible character is marked', async () => {
