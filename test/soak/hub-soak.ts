@@ -99,7 +99,7 @@ async function soakWatched(h: Harness, plan: HubSoakPlan, watchers?: HubWatchers
   const startsMs: number[] = [];
   const killing = (async () => {
     const random = randomFrom(seed);
-    for (let kill = 1; kill <= kills; kill++) {
+    for (let kill = 1; kill <= kills && !isOver; kill++) {
       await sleep(random.below(2_500));
       await h.stopHub('SIGKILL');
       if (random.chance(0.3)) await sleep(random.below(1_000));
@@ -113,6 +113,8 @@ async function soakWatched(h: Harness, plan: HubSoakPlan, watchers?: HubWatchers
     await Promise.race([killing, working]);
   } finally {
     isOver = true;
+    // A hub that is started after a failure would outlive the soak.
+    await Promise.allSettled([killing, working]);
   }
   await Promise.all([killing, working]);
 
