@@ -41,6 +41,8 @@ export interface AgentExit {
   stderr: string;
   /** The SDK's error message, unless it considers the exit a normal one. */
   error: string | undefined;
+  /** What is wrong with an option that it did not start with. */
+  refusedOption?: string | undefined;
 }
 
 export interface OfferedModel {
@@ -265,8 +267,15 @@ export class AgentProcess {
     this.#ended = true;
     const { code, signal } = await this.#child.end();
     await this.stop();
-    this.#listener.onExit({ code, signal, stderr: this.#child.stderr, error });
+    const { stderr } = this.#child;
+    this.#listener.onExit({ code, signal, stderr, error, refusedOption: refusedOption(stderr) });
   }
+}
+
+/** Claude Code (2.1.325) checks the schema itself, and says only on stderr that it is none. */
+function refusedOption(stderr: string): string | undefined {
+  const why = /--json-schema (is not a valid JSON Schema: .+)/.exec(stderr)?.[1];
+  return why === undefined ? undefined : `outputFormat.schema ${why}`;
 }
 
 async function answered<T>(what: string, withinMs: number, answer: Promise<T>): Promise<T> {

@@ -52,6 +52,13 @@ verifies(
     h.model.on('how many').reply(tool('StructuredOutput', { count: 3 }), text('three'));
     const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
     const outputFormat = { type: 'json_schema', schema };
+    const noSchema = { type: 'json_schema', schema: { type: 'number of files' } };
+    const refused = h.fails(
+      'claude_code',
+      { prompt: 'how many', advanced: { outputFormat: noSchema } },
+      'INVALID_ARGUMENT',
+    );
+    expect(await refused).toContain('outputFormat.schema is not a valid JSON Schema: data/type must be');
     const waitMs = 40_000;
     const [asks, counted] = await Promise.all([
       h.ok('claude_code', { prompt: 'make a file', waitMs }),

@@ -241,8 +241,7 @@ export class ProcessHolder {
         if (!this.#holds(start)) return;
         this.#holding = { kind: 'none' };
         if (start.hasReported) return this.#listener.onExit(exit);
-        const words = start.complaint ?? describeExit(exit);
-        start.reported.reject(new DomainError('INTERNAL', `Claude Code did not start: ${words}`));
+        start.reported.reject(notStarted(start, exit));
       },
     };
   }
@@ -260,6 +259,11 @@ export class ProcessHolder {
     if (body?.kind === 'result' && body.result.isError) start.complaint = body.result.text;
     else if (body?.kind === 'init' || body?.kind === 'result') this.#reported(start);
   }
+}
+
+function notStarted({ complaint }: Start, exit: AgentExit): DomainError {
+  if (exit.refusedOption !== undefined) return new DomainError('INVALID_ARGUMENT', exit.refusedOption);
+  return new DomainError('INTERNAL', `Claude Code did not start: ${complaint ?? describeExit(exit)}`);
 }
 
 /** A process that cannot even start (for example, with no transcript to resume) reports idle too: wait for its exit. */
