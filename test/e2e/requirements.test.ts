@@ -31,8 +31,15 @@ it.each(CONTRACT.flatMap(({ tests = {} }) => Object.entries(tests)))('that %s is
   // Those of the page are written as steps of one file.
   const source = [`${file}.test.ts`, `${file}.ts`].map((name) => new URL(name, root)).find((one) => existsSync(one));
   const text = source === undefined ? '' : readFileSync(source, 'utf8');
-  expect(text.split(/^\s*(?:test|it)\b/m).some((test) => test.slice(0, 600).includes(title))).toBe(true);
+  const isFirstArgument = ["'", '"', '`'].some((quote) =>
+    new RegExp(`\\(\\s*${quote}[^${quote}\\n]*${literally(title)}`).test(text),
+  );
+  expect(isFirstArgument).toBe(true);
 });
+
+function literally(title: string): string {
+  return title.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
 
 function idsOf({ requirements: starts = [] }: Section): string[] {
   return Object.keys(requirements).filter((id) => starts.some((start) => id.startsWith(start)));
