@@ -2,6 +2,8 @@
 export interface Client {
   name: string;
   package: string | undefined;
+  /** Other packages that have to be installed with it. */
+  alongside?: readonly string[];
   /** Version of Node the client needs, if not the running one. */
   node?: string;
   drive: LibraryDrive | ModelDrive;
@@ -96,6 +98,8 @@ export const CLIENTS: readonly Client[] = [
   {
     name: 'LangChain adapters',
     package: '@langchain/mcp-adapters@1.1.4',
+    // The newest one that it would take needs a version of another package that is not there yet.
+    alongside: ['@langchain/langgraph@1.4.10'],
     drive: { kind: 'library', program: 'langchain.mjs' },
     http: 'library',
   },

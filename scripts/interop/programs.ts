@@ -50,7 +50,7 @@ export class Installations {
 
   /** The client's directory; for Claude Code, the executable itself. */
   async of(client: Client): Promise<string> {
-    return client.package === undefined ? this.#bundledClaude() : this.#package(client.package);
+    return client.package === undefined ? this.#bundledClaude() : this.#package(client.package, client.alongside);
   }
 
   async nodeFor({ node }: Client): Promise<string> {
@@ -75,14 +75,14 @@ export class Installations {
     return createRequire(path.join(this.#root, 'package.json')).resolve('@anthropic-ai/claude-agent-sdk');
   }
 
-  async #package(name: string): Promise<string> {
+  async #package(name: string, alongside: readonly string[] = []): Promise<string> {
     const dir = path.join(this.#base, name.replaceAll(/[^a-z0-9.]/gi, '_'));
     if (existsSync(path.join(dir, 'node_modules'))) return dir;
     mkdirSync(dir, { recursive: true });
     writeFileSync(path.join(dir, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
     const { code, output } = await runProgram({
       file: 'npm',
-      args: ['install', '--no-audit', '--no-fund', '--save-exact', name],
+      args: ['install', '--no-audit', '--no-fund', '--save-exact', name, ...alongside],
       cwd: dir,
       env: { PATH: process.env['PATH'] ?? '', HOME: os.homedir() },
       timeoutMs: 300_000,

@@ -47,6 +47,8 @@ export async function runTask(call, isPersonThere = false, extras = () => ({})) 
       looked = await told('claude_code_check', { action: 'poll', sessionId }).catch(() => sleep(250));
     }
     seen.afterwards = looked?.status;
+    // The session may have gone on without its hub.
+    if (looked !== undefined) await finish(looked);
     state = await finish(await told('claude_code_reply', { sessionId, prompt: TURNS[2], waitMs: 20_000 }));
   }
   report({ ...seen, status: state.status, result: state.result?.result, ...extras() });
