@@ -38,6 +38,7 @@ export default defineConfig({
     // For what hangs. On a busy machine a start of Claude Code alone may take half a minute.
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     globalSetup: globalSetup.filter((file) => existsSync(file)),
     reporters: ['default'],
   },

@@ -36,13 +36,13 @@ it.runIf(process.platform === 'linux')(
     proved.mockClear();
     const second = hub();
     const opened = second.open(STORE);
-    await vi.waitFor(() => expect(proved).toHaveBeenCalled());
+    await vi.waitFor(() => expect(proved).toHaveBeenCalled(), { timeout: 30_000 });
     startNow();
     await opened;
     expect(second.offers).toMatchObject([{ run, label: { session: 'session' } }]);
     const said: string[] = [];
     second.take(second.offers[0]!, 0).stdout.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    await vi.waitFor(() => expect(said.join('')).toContain('"said":"before"'));
+    await vi.waitFor(() => expect(said.join('')).toContain('"said":"before"'), { timeout: 30_000 });
     second.leave();
     await second.release();
   },
@@ -59,7 +59,7 @@ async function keeperForHubs(): Promise<() => KeptProcesses> {
   const keeper = new Keeper({ stateDir, socket });
   onTestFinished(async () => {
     await keeper.end();
-    await vi.waitFor(() => expect(exit).toHaveBeenCalled());
+    await vi.waitFor(() => expect(exit).toHaveBeenCalled(), { timeout: 30_000 });
     vi.restoreAllMocks();
     await rm(stateDir, { recursive: true, force: true });
   });

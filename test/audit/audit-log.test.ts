@@ -55,7 +55,7 @@ describe('writing', () => {
       cost: 0.5,
       details: { prompt: digest('hi') },
     });
-    await vi.waitFor(() => expect(existsSync(file) && entriesIn(file)).toHaveLength(1));
+    await vi.waitFor(() => expect(existsSync(file) && entriesIn(file)).toHaveLength(1), { timeout: 30_000 });
     await audit.close();
   });
 
@@ -117,7 +117,7 @@ describe('a file system that fails', () => {
     const recordAndSettle = async (what: string) => {
       const attempts = state.attempts;
       audit.record(entry(what));
-      await vi.waitFor(() => expect(state.attempts).toBeGreaterThan(attempts));
+      await vi.waitFor(() => expect(state.attempts).toBeGreaterThan(attempts), { timeout: 30_000 });
     };
     state.fault = 'EROFS';
     await recordAndSettle('one');
@@ -125,10 +125,10 @@ describe('a file system that fails', () => {
     expect(warnings).toEqual([`audit log: cannot write to ${file}: EROFS; entries are kept in memory and retried`]);
     state.fault = undefined;
     audit.record(entry('three'));
-    await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(3));
+    await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(3), { timeout: 30_000 });
     state.fault = 'ENOSPC';
     await recordAndSettle('four');
-    await vi.waitFor(() => expect(warnings).toHaveLength(2));
+    await vi.waitFor(() => expect(warnings).toHaveLength(2), { timeout: 30_000 });
     state.fault = undefined;
     await audit.close();
     expect(entriesIn(file).map(({ what }) => what)).toEqual(['one', 'two', 'three', 'four']);
@@ -141,9 +141,9 @@ describe('a file system that fails', () => {
     const { audit } = open(file, { fileSystem, maxQueued: 3 });
     state.fault = 'ENOSPC';
     for (let index = 0; index < 10; index++) audit.record(entry(`call ${index}`));
-    await vi.waitFor(() => expect(state.attempts).toBe(1));
+    await vi.waitFor(() => expect(state.attempts).toBe(1), { timeout: 30_000 });
     audit.record(entry('call 10'));
-    await vi.waitFor(() => expect(state.attempts).toBe(2));
+    await vi.waitFor(() => expect(state.attempts).toBe(2), { timeout: 30_000 });
     state.fault = undefined;
     await audit.close();
     expect(entriesIn(file).map(({ what, dropped }) => [what, dropped])).toEqual([
@@ -161,7 +161,7 @@ describe('a file system that fails', () => {
     state.takesOnly = Buffer.byteLength(`${line}\n`) + 10;
     audit.record(entry('é one'));
     audit.record(entry('two'));
-    await vi.waitFor(() => expect(warnings).toHaveLength(1));
+    await vi.waitFor(() => expect(warnings).toHaveLength(1), { timeout: 30_000 });
     state.takesOnly = Number.POSITIVE_INFINITY;
     audit.record(entry('three'));
     await audit.close();

@@ -53,7 +53,7 @@ describe('rotation', () => {
     const { audit } = open(file, { maxBytes: 2 * lineBytes });
     for (let index = 0; index < 3; index++) {
       audit.record(entry(`call ${index}`));
-      await vi.waitFor(() => expect(entriesIn(file).at(-1)?.what).toBe(`call ${index}`));
+      await vi.waitFor(() => expect(entriesIn(file).at(-1)?.what).toBe(`call ${index}`), { timeout: 30_000 });
     }
     expect(entriesIn(`${file}.1`).map(({ what }) => what)).toEqual(['call 0', 'call 1']);
     await audit.close();
@@ -63,7 +63,7 @@ describe('rotation', () => {
     const file = path.join(temporaryDirectory(), 'audit.jsonl');
     const { audit } = open(file);
     audit.record(entry('one'));
-    await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(1));
+    await vi.waitFor(() => expect(entriesIn(file)).toHaveLength(1), { timeout: 30_000 });
     renameSync(file, `${file}.moved`);
     const written = (): boolean => {
       audit.record(entry('on'));

@@ -35,10 +35,13 @@ it('after a restart and a kill a session is compared with its own beginning, a t
   const { nextCursor } = await h.ok('claude_code_reply', { sessionId, prompt: 'third' });
   await held.arrived;
   // What Claude Code has told the model it may not have told the hub yet.
-  await vi.waitFor(async () => {
-    const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, cursor: nextCursor });
-    expect(JSON.stringify(events)).toContain('"toolName":"Write"');
-  });
+  await vi.waitFor(
+    async () => {
+      const { events } = await h.ok('claude_code_check', { action: 'poll', sessionId, cursor: nextCursor });
+      expect(JSON.stringify(events)).toContain('"toolName":"Write"');
+    },
+    { timeout: 30_000 },
+  );
   await h.killHubAndKeeper();
   await h.startHub();
   const cutOff = await h.ok('claude_code_check', { action: 'wait', sessionId });

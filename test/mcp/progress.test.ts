@@ -57,7 +57,7 @@ async function workingSession(): Promise<WorkingSession> {
   );
   const say = (said: Said): void => listener?.onMessage(heardAs(said));
   const started = sendPrompt(session, 'work');
-  await vi.waitUntil(() => listener !== undefined, { interval: 1 });
+  await vi.waitUntil(() => listener !== undefined, { interval: 1, timeout: 30_000 });
   say(STARTED);
   await started;
   return { clock, session, say };

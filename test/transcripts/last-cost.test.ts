@@ -16,7 +16,7 @@ test('the real Claude Code continues from the last recorded cost', async () => {
   const configDir = path.join(bench.home, '.claude');
   const { lastCostUsd } = createTranscripts({ configDir });
   const written = (id: string, cost: number): Promise<void> =>
-    vi.waitFor(async () => expect(await lastCostUsd(id)).toBeCloseTo(cost, 9));
+    vi.waitFor(async () => expect(await lastCostUsd(id)).toBeCloseTo(cost, 9), { timeout: 30_000 });
   /** Kills the process after its first turn and returns the cost it reported. */
   const killAfterTurn = async (sessionId: string, options: Options): Promise<number> => {
     let cost = 0;

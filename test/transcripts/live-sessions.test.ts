@@ -57,7 +57,9 @@ describe('with the real Claude Code', () => {
       }
       prompts.end();
     }
-    await vi.waitFor(async () => expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined());
+    await vi.waitFor(async () => expect(await findHolder(configDir, sessionId, noneIsOurs)).toBeUndefined(), {
+      timeout: 30_000,
+    });
   });
 
   test('a killed process stays registered but holds no session', async () => {
@@ -133,7 +135,9 @@ describe('a recorded process', () => {
     // The child must outlive the shell that would reap it.
     const { firstLine } = await startIdleProcess('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600']);
     const pid = Number(firstLine);
-    await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/stat`, 'latin1')).toContain(') Z '));
+    await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/stat`, 'latin1')).toContain(') Z '), {
+      timeout: 30_000,
+    });
     expect(await isSameProcess({ pid, startTime: undefined })).toBe(false);
   });
 
@@ -150,6 +154,8 @@ describe('a recorded process', () => {
   test('counts as alive on Windows while its pid exists', async () => {
     expect(await isSameProcess({ pid: process.pid, startTime: '1' }, 'win32')).toBe(true);
     const { pid } = await startIdleProcess('sh', ['-c', 'echo']);
-    await vi.waitFor(async () => expect(await isSameProcess({ pid, startTime: '1' }, 'win32')).toBe(false));
+    await vi.waitFor(async () => expect(await isSameProcess({ pid, startTime: '1' }, 'win32')).toBe(false), {
+      timeout: 30_000,
+    });
   });
 });

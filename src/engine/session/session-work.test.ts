@@ -70,7 +70,7 @@ beforeEach(() => {
 async function turn(): Promise<void> {
   work.turnBegins();
   await work.opened();
-  await vi.waitFor(() => work.toolUsed());
+  await vi.waitFor(() => work.toolUsed(), { timeout: 30_000 });
   const done = deferred<void>();
   work.turnEnds(FACTS, () => done.resolve());
   await done.promise;
@@ -86,7 +86,7 @@ test.each([
   marks = [() => mark.promise];
   let isKnown = false;
   work.turnBegins();
-  await vi.waitFor(() => expect(marks).toHaveLength(0));
+  await vi.waitFor(() => expect(marks).toHaveLength(0), { timeout: 30_000 });
   const known = work.baselineKnown().then(() => (isKnown = true));
   await Promise.resolve();
   expect(isKnown).toBe(false);
@@ -107,7 +107,7 @@ describe('the report', () => {
     const [slow, fresh] = [deferred<Mark>(), deferred<Mark>()];
     marks = [() => slow.promise, () => fresh.promise];
     work.turnBegins();
-    await vi.waitFor(() => expect(marks).toHaveLength(1));
+    await vi.waitFor(() => expect(marks).toHaveLength(1), { timeout: 30_000 });
     work.turnEnds(IDLE, () => undefined);
     work.turnBegins();
     // A second mark would have been requested by now, and would never arrive.
@@ -120,7 +120,7 @@ describe('the report', () => {
     expect(marks).toHaveLength(1);
     // After a turn that did something, the next turn takes a new mark.
     work.turnBegins();
-    await vi.waitFor(() => expect(marks).toHaveLength(0));
+    await vi.waitFor(() => expect(marks).toHaveLength(0), { timeout: 30_000 });
   });
 
   test('waits two seconds for git, then falls back to the file tools, and is completed once git is done', async () => {
@@ -129,12 +129,12 @@ describe('the report', () => {
     await work.opened();
     const done = vi.fn();
     work.turnEnds(FACTS, done);
-    await vi.waitFor(() => expect(since).toEqual(['begun']));
+    await vi.waitFor(() => expect(since).toEqual(['begun']), { timeout: 30_000 });
     clock.advance(1_999);
     expect(done).not.toHaveBeenCalled();
     expect(work.isReporting).toBe(true);
     clock.advance(1);
-    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce());
+    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce(), { timeout: 30_000 });
     expect(work.short([])).toMatchObject({
       filesChanged: 1,
       insertions: 3,
@@ -142,7 +142,7 @@ describe('the report', () => {
       incomplete: 'git took longer than 2 s: the files are those reported by the file tools',
     });
     evidence.resolve();
-    await vi.waitFor(() => expect(work.short([])).toMatchObject({ insertions: 7 }));
+    await vi.waitFor(() => expect(work.short([])).toMatchObject({ insertions: 7 }), { timeout: 30_000 });
     expect(work.short([])).not.toHaveProperty('incomplete');
     expect(done).toHaveBeenCalledOnce();
   });
@@ -159,7 +159,7 @@ describe('the report', () => {
     const done = vi.fn();
     work.turnEnds(FACTS, done);
     clock.advance(2_000);
-    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce());
+    await vi.waitFor(() => expect(done).toHaveBeenCalledOnce(), { timeout: 30_000 });
     expect(work.short([])).toMatchObject({
       filesChanged: 1,
       insertions: 3,
@@ -183,7 +183,7 @@ describe('the report', () => {
     work.turnBegins();
     await work.opened();
     work.turnEnds(FACTS, () => undefined);
-    await vi.waitFor(() => expect(since).toHaveLength(1));
+    await vi.waitFor(() => expect(since).toHaveLength(1), { timeout: 30_000 });
     work.turnBegins();
     evidence.resolve();
     await new Promise((resolve) => setImmediate(resolve));
@@ -196,7 +196,7 @@ describe('a later turn counts from', () => {
     await turn();
     marks = [async () => markOf('second')];
     work.turnBegins();
-    await vi.waitFor(() => expect(marks).toEqual([]));
+    await vi.waitFor(() => expect(marks).toEqual([]), { timeout: 30_000 });
     await new Promise((resolve) => setImmediate(resolve));
     work.toolUsed();
     const done = deferred<void>();
@@ -245,7 +245,7 @@ test('a turn that an earlier server began is counted from the mark that was kept
 
 test('the mark of a turn is kept while it runs, and the state after it when it ends', async () => {
   work.turnBegins();
-  await vi.waitFor(() => expect(kept).toEqual(['begun']));
+  await vi.waitFor(() => expect(kept).toEqual(['begun']), { timeout: 30_000 });
   work.toolUsed();
   const done = deferred<void>();
   work.turnEnds(FACTS, () => done.resolve());
@@ -257,6 +257,6 @@ test('the mark of a turn is kept while it runs, and the state after it when it e
   work.turnBegins();
   work.toolUsed();
   late.resolve(markOf('late'));
-  await vi.waitFor(() => expect(marks).toEqual([]));
+  await vi.waitFor(() => expect(marks).toEqual([]), { timeout: 30_000 });
   expect(kept).toEqual(['begun', 'after 1']);
 });

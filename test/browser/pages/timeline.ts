@@ -100,7 +100,7 @@ export function timeline(): void {
     });
     await card(page, 'r-inside').getByText('Asked by a sub-agent: Find every place that rounds').waitFor();
     // It is told in one line, in which no block begins.
-    expect(await card(page, 'r-inside').locator('.said').innerText()).toBe('Once: round(cents) now');
+    await expect.poll(() => card(page, 'r-inside').locator('.said').innerText()).toBe('Once: round(cents) now');
     await card(page, 'r-outside').getByText('Outside the working directory').waitFor();
     expect(await card(page, 'r-inside').getByText('Outside the working directory').count()).toBe(0);
   });
