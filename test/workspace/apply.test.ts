@@ -128,6 +128,18 @@ describe('apply as merge or patch', () => {
     }
   });
 
+  test('changes nothing if another git process is moving the base, and names its lock', async () => {
+    await work();
+    await scene.write('.git/refs/heads/main.lock', '');
+    const uncommitted = (): Promise<string> => scene.gitAt(record.path, 'status', '--porcelain=v2', '--branch');
+    const before = [await checkoutState(), await uncommitted()];
+    await expect(apply('merge')).rejects.toThrow(/main\.lock\. Nothing was changed/);
+    expect([await checkoutState(), await uncommitted()]).toEqual(before);
+    await rm(path.join(scene.repo, '.git/refs/heads/main.lock'));
+    expect(await apply('merge')).toMatchObject({ outcome: 'applied', detail: { committedNow: true } });
+    await expectApplied();
+  });
+
   test('never overwrites an ignored file', async () => {
     await scene.write('x.log', 'mine\n');
     await inWorktree('x.log', 'theirs\n');

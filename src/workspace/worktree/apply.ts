@@ -27,6 +27,7 @@ import {
   refusal,
   mergeTrees,
   withWorkCommit,
+  type WorkCommit,
 } from './commit-work.ts';
 import { GitError, gitWithoutHooks, RefBusyError, UnfinishedError, withRefLocked } from '../git/git.ts';
 import { withSparseness } from '../git/pinned-settings.ts';
@@ -109,9 +110,11 @@ export async function applyWork(
   options: ApplyOptions,
 ): Promise<ApplyOutcome> {
   const record = await settleApply(host, given);
-  const tip = await resolveCommit(host.git, record.commonDir, record.branch);
-  const ready = await commitAndPrepare(host, record, options);
-  return 'outcome' in ready ? ready : perform(host, ready, ready.work !== tip);
+  const wanted = named(record, options);
+  return withWorkCommit(host, record, wanted.message, async (work) => {
+    const ready = await prepare(host, record, { ...wanted, commit: work.commit });
+    return 'outcome' in ready ? ready : perform(host, ready, work);
+  });
 }
 
 /** Commits the work and finds out what applying it would do, or why it is impossible. The base stays as it is. */
@@ -122,10 +125,11 @@ export async function planApply(
 ): Promise<PlannedApply | NothingToApply> {
   const record = await settleApply(host, given);
   const { commit } = options;
+  const wanted = named(record, options);
   const ready =
     commit === undefined
-      ? await commitAndPrepare(host, record, options)
-      : await prepare(host, record, { ...named(record, options), commit });
+      ? await commitAndPrepare(host, record, wanted)
+      : await prepare(host, record, { ...wanted, commit });
   if ('outcome' in ready) return ready;
   const { mode, message, work, target, to } = ready;
   const { commonDir } = record;
@@ -181,9 +185,8 @@ function named({ id }: WorktreeRecord, { mode, message, by }: ApplyOptions): Omi
 function commitAndPrepare(
   host: WorktreeHost,
   record: WorktreeRecord,
-  options: ApplyOptions,
+  wanted: Omit<Wanted, 'commit'>,
 ): Promise<Ready | NothingToApply> {
-  const wanted = named(record, options);
   return withWorkCommit(host, record, wanted.message, async ({ commit, take }) => {
     const ready = await prepare(host, record, { ...wanted, commit });
     if (!('outcome' in ready)) await take();
@@ -216,7 +219,7 @@ async function prepare(
 async function perform(
   host: WorktreeHost,
   { record: settled, mode, by, work, target, to }: Ready,
-  committedNow = false,
+  uncommitted?: WorkCommit,
 ): Promise<ApplyOutcome> {
   const leftAlone = target.checkout ? await uncommittedIn(host, settled, target.checkout) : [];
   const journal: ApplyJournal = {
@@ -232,26 +235,32 @@ async function perform(
   await checkpoint(host, 'apply-journal');
   const record = await saveRecord(host, { ...settled, journal });
   try {
-    await carryOut(host, record, journal);
+    await carryOut(host, record, journal, { take: uncommitted?.take });
   } catch (error) {
     // Refused before anything was written: there is nothing to finish.
     if (error instanceof DomainError && !(error instanceof UnfinishedError)) await saveRecord(host, settled);
     throw error;
   }
+  const committedNow = uncommitted?.isNew === true;
   const detail = { how: howOf(journal), before: journal.from, work, committedNow, leftAlone };
   return { ...(await finish(host, record, journal)), detail };
 }
 
+/**
+ * The work is taken last, when nothing can be refused any more. Cut off before that, it stays uncommitted in the worktree
+ * although it has been applied, which the next apply sees.
+ */
 async function carryOut(
   host: WorktreeHost,
   record: WorktreeRecord,
   journal: ApplyJournal,
-  again = false,
+  { take, again = false }: { readonly take?: WorkCommit['take'] | undefined; readonly again?: boolean },
 ): Promise<void> {
   const { ref, from, to, checkout } = journal;
   const update = async (): Promise<void> => {
     await checkpoint(host, 'apply-files');
     if (checkout) await updateFiles(host, record, journal, again);
+    await take?.();
     await checkpoint(host, 'apply-ref');
   };
   if (ref === undefined) return update();
@@ -340,7 +349,7 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
   // The base has moved: whoever moved it saw the state of the checkout.
   if (!isUnmoved) return saveRecord(host, { ...others, commonDir });
   try {
-    await carryOut(host, record, journal, true);
+    await carryOut(host, record, journal, { again: true });
   } catch (error) {
     if (error instanceof RefBusyError) throw error;
     // No file had been written: it has not happened, and need not.

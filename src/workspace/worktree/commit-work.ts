@@ -14,6 +14,8 @@ import { checkpoint, checkoutOfRecord, sealOf, type WorktreeHost } from './workt
 /** The work as a commit that nothing refers to yet, or the branch's tip if all of it is committed. */
 export interface WorkCommit {
   readonly commit: string;
+  /** Whether there was anything to commit. */
+  readonly isNew: boolean;
   /** Moves the branch and the index there. */
   readonly take: () => Promise<void>;
 }
@@ -61,7 +63,7 @@ export async function withWorkCommit<T>(
       const git = await gitWithoutHooks(host.git, checkout.gitDir);
       await git(['update-ref', '-m', 'commit: by claude-code-mcp', record.branch, commit, tip]);
     };
-    return await use({ commit: commit ?? tip, take });
+    return await use({ commit: commit ?? tip, isNew: commit !== undefined, take });
   } finally {
     await rm(temporary, { force: true });
   }
