@@ -44,6 +44,26 @@ test('a new session is announced only once it is stored, with what happened unti
   expect(told.slice(3)).toEqual(['claude-code://sessions', 'claude-code://sessions/two']);
 });
 
+test('what changes again and again while the store is slow is announced once', async () => {
+  const slow = deferred<void>();
+  const outcomes = [slow.promise];
+  const { clock, told, happens } = watched(() => outcomes.shift());
+  happens('changed', 'one');
+  for (let seconds = 0; seconds < 5; seconds++) {
+    clock.advance(1_000);
+    happens('changed', 'two');
+  }
+  slow.resolve();
+  await slow.promise;
+  clock.advance(500);
+  expect(told).toEqual([
+    'claude-code://sessions',
+    'claude-code://sessions/one',
+    'claude-code://sessions',
+    'claude-code://sessions/two',
+  ]);
+});
+
 test('without a store each change is announced within half a second, and nothing after the end', () => {
   const { clock, told, happens, stop } = watched(() => undefined);
   happens('changed', 'one');

@@ -49,24 +49,27 @@ export function watchResources(
 ): () => void {
   const changed = new Set<string>();
   let isListChanged = false;
+  /** Of the report that is due or waits for the store. */
   let cancel: (() => void) | undefined;
   const stopped = new AbortController();
   const report = (): void => {
-    cancel = undefined;
     const uris = [...changed];
     const isNewList = isListChanged;
     changed.clear();
     isListChanged = false;
     const tell = (): void => {
+      cancel = undefined;
       if (stopped.signal.aborted) return;
       if (isNewList) listener.listChanged();
       for (const uri of uris) listener.updated(uri);
+      if (changed.size > 0) reportSoon();
     };
     const stored = engine.stored();
     if (!stored) return tell();
     stored.then(tell, () => {
       for (const uri of uris) changed.add(uri);
       isListChanged ||= isNewList;
+      cancel = undefined;
       reportSoon();
     });
   };
