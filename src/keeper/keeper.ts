@@ -41,6 +41,8 @@ const PROVE_WITHIN_MS = 5_000;
 const DEFAULT_KEEP_MS = 15 * 60_000;
 const LOOK_EVERY_MS = 1_000;
 
+type Proof = Extract<FromHub, { t: 'prove' }>;
+
 export interface KeeperOptions {
   readonly stateDir: string;
   readonly socket: string;
@@ -109,9 +111,7 @@ export class Keeper {
       if (this.#hub === socket) return this.#heard(frame);
       clearTimeout(timer);
       const proof = frame.kind === 'message' && frame.message.t === 'prove' ? frame.message : undefined;
-      const why = proof ? this.#refusal(proof, nonce) : 'prove first';
-      if (why === undefined) return void this.#welcome(socket, proof?.pid ?? 0);
-      socket.end(messageFrame({ t: 'refused', why }));
+      void this.#admit(socket, proof, nonce);
     });
     socket.on('data', (chunk: Buffer) => {
       try {
@@ -133,7 +133,7 @@ export class Keeper {
    * process that holds the hub's instance lock, and no descendant of a session. Locks are files, which a session could
    * write too: while the hub that is connected lives, nobody else can hold the real one.
    */
-  #refusal({ pid, proof }: Extract<FromHub, { t: 'prove' }>, nonce: string): string | undefined {
+  #refusal({ pid, proof }: Proof, nonce: string): string | undefined {
     if (!isProof(proof, this.#secret, nonce)) return 'it does not know the secret';
     if (process.platform !== 'linux') return undefined;
     if (!holdsOpen(pid, realClaim(this.#files, nonce))) return 'it is not the process that it says it is';
@@ -146,10 +146,19 @@ export class Keeper {
     return undefined;
   }
 
-  async #welcome(socket: Socket, pid: number): Promise<void> {
+  async #admit(socket: Socket, proof: Proof | undefined, nonce: string): Promise<void> {
+    let why = proof ? this.#refusal(proof, nonce) : 'prove first';
     // What the last hub began to start is there for the next one: not knowing of it, it would start the session again.
-    await Promise.all(this.#starting);
+    while (proof && why === undefined && this.#starting.size > 0) {
+      await Promise.allSettled(this.#starting);
+      why = this.#refusal(proof, nonce);
+    }
     if (socket.destroyed) return;
+    if (proof && why === undefined) this.#welcome(socket, proof.pid);
+    else socket.end(messageFrame({ t: 'refused', why: why ?? 'prove first' }));
+  }
+
+  #welcome(socket: Socket, pid: number): void {
     const displaced = this.#hub;
     if (displaced) {
       this.#lostHub('left');

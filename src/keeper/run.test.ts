@@ -31,7 +31,7 @@ function reader(): RunReader & { lines: string[] } {
 const read = async (run: KeptRun, after: number): Promise<string[]> => {
   const hub = reader();
   run.read(after, hub);
-  await vi.waitFor(() => expect(hub.lines.length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(hub.lines.length).toBeGreaterThan(0), { timeout: 30_000 });
   return hub.lines;
 };
 
@@ -48,7 +48,7 @@ test('the next hub reads on after the last line that was stored; a request witho
 test('what was written is not written again under the same id', async () => {
   const { run, written } = startRun();
   for (const id of ['a', 'a', 'b', '', '']) run.write(id, Buffer.from(`${id}\n`));
-  await vi.waitFor(() => expect(written.join('')).toBe('a\nb\n\n\n'));
+  await vi.waitFor(() => expect(written.join('')).toBe('a\nb\n\n\n'), { timeout: 30_000 });
 });
 
 test('a line on which two hubs died is suspect; one that a hub left in good order is not', async () => {
@@ -80,12 +80,12 @@ test('beyond 8 MiB of unread output the process waits, and goes on once it is re
   const megabyte = 1024 * 1024;
   const line = `${'x'.repeat(megabyte)}\n`;
   for (let count = 0; count < 12; count++) child.stdout.write(line);
-  await vi.waitFor(() => expect(child.stdout.isPaused()).toBe(true));
+  await vi.waitFor(() => expect(child.stdout.isPaused()).toBe(true), { timeout: 30_000 });
   const hub = reader();
   run.read(0, hub);
   expect(hub.lines).toHaveLength(MAX_KEPT_BYTES / megabyte);
   run.acknowledge(hub.lines.length, hub.lines.length, []);
-  await vi.waitFor(() => expect(hub.lines).toHaveLength(12));
+  await vi.waitFor(() => expect(hub.lines).toHaveLength(12), { timeout: 30_000 });
 });
 
 test('the last words of a process that ends are told before its end', async () => {
