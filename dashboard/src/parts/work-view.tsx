@@ -30,6 +30,8 @@ type Loaded =
 /** What the session changed, file by file, and what to do with it. */
 export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
   const loaded = useSignal<Loaded>({ state: 'loading' });
+  /** Counts the comparisons that were asked for: only the answer to the newest one is shown. */
+  const generation = useRef(0);
   const read = async () => {
     const diff = await api.diff(detail.sessionId, { maxBytes: PAGE_BYTES });
     if (!diff.applied || diff.filesChanged > 0) return { state: 'loaded', diff, of: 'open' } as const;
@@ -37,9 +39,13 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     return { state: 'loaded', diff: applied, of: 'applied' } as const;
   };
   const load = () => {
+    const mine = ++generation.current;
     read().then(
-      (read) => (loaded.value = read),
+      (read) => {
+        if (mine === generation.current) loaded.value = read;
+      },
       (error: unknown) => {
+        if (mine !== generation.current) return;
         const why = wordsOf(error);
         // The code alone says nothing of the kind: a worktree whose index cannot be read is refused with it too.
         const isGone = shown.isDiscarded.value && error instanceof CallFailure && error.code === 'INVALID_ARGUMENT';
@@ -52,6 +58,8 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     if (before.state !== 'loaded' || before.diff.nextOffset === undefined) return;
     api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, offset: before.diff.nextOffset, of: before.of }).then(
       ({ diff, nextOffset }) => {
+        // It continues what was shown when it was asked for, not a comparison that has replaced that since.
+        if (loaded.value !== before) return;
         const { nextOffset: _, ...whole } = before.diff;
         loaded.value = {
           state: 'loaded',
@@ -59,7 +67,9 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
           diff: { ...whole, diff: before.diff.diff + diff, ...(nextOffset !== undefined && { nextOffset }) },
         };
       },
-      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+      (error: unknown) => {
+        if (loaded.value === before) loaded.value = { state: 'failed', why: wordsOf(error) };
+      },
     );
   };
   const comments = draft<readonly Comment[]>(`comments ${detail.sessionId}`, []);

@@ -1,5 +1,6 @@
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
+import type { DiffAnswer } from '../../../src/schema/api-events.ts';
 import { event } from '../fixture-data.ts';
 import { AT_REST, show } from '../page-world.ts';
 
@@ -53,5 +54,42 @@ export function work(): void {
     await page.getByText('it was discarded').waitFor();
     expect(await controls(page)).toBe('');
     expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  test('is shown as the newest comparison has it, also when an older one answers later', async () => {
+    const { page, hub } = await show(undefined, {}, AT_REST);
+    /** Comparisons that the page waits for, in order. */
+    const asked: Route[] = [];
+    await page.route(`**/sessions/${TREE}/diff?*`, (route) => void asked.push(route));
+    const answer = async (index: number, file: string) => {
+      const route = asked[index]!;
+      const answered = page.waitForResponse((response) => response.request() === route.request());
+      const diff = `diff --git a/${file} b/${file}\n--- a/${file}\n+++ b/${file}\n@@ -1 +1 @@\n-one\n+two\n`;
+      const one: DiffAnswer = { filesChanged: 1, insertions: 1, deletions: 1, diff, totalBytes: 999, nextOffset: 1 };
+      await route.fulfill({ json: one });
+      await (await answered).finished();
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    };
+    const appliedElsewhere = (id: number) =>
+      hub.publish('event', { sessionId: TREE, ...event(id, 'progress', { kind: 'apply', outcome: 'applied' }) });
+    const shown = () => page.locator('.file .path').allInnerTexts();
+
+    await page.getByRole('link', { name: 'Work', exact: true }).click();
+    await expect.poll(() => asked.length).toBe(1);
+    appliedElsewhere(4);
+    await expect.poll(() => asked.length).toBe(2);
+    await answer(1, 'second.ts');
+    await expect.poll(shown).toEqual(['second.ts']);
+    await answer(0, 'first.ts');
+    expect(await shown()).toEqual(['second.ts']);
+    // What continues a comparison is not shown with a newer one.
+    appliedElsewhere(5);
+    await expect.poll(() => asked.length).toBe(3);
+    await page.getByRole('button', { name: 'Show more files' }).click();
+    await expect.poll(() => asked.length).toBe(4);
+    await answer(2, 'third.ts');
+    await expect.poll(shown).toEqual(['third.ts']);
+    await answer(3, 'more-of-second.ts');
+    expect(await shown()).toEqual(['third.ts']);
   });
 }
