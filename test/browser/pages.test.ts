@@ -14,6 +14,7 @@ import { lists } from './pages/lists.ts';
 import { rules } from './pages/rules.ts';
 import { timeline } from './pages/timeline.ts';
 import { unseen } from './pages/unseen.ts';
+import { work } from './pages/work.ts';
 import { touchFindings } from './touch.ts';
 
 /** The dashboard over a fixture hub. Tests with the real hub are in journeys.test.ts. */
@@ -185,3 +186,4 @@ describe('forms', forms);
 describe('lists', lists);
 describe('the timeline', timeline);
 describe('rules', rules);
+describe('work', work);

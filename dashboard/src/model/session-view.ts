@@ -42,6 +42,8 @@ export class SessionView {
   readonly droppedThrough = signal(0);
   /** Increases when somebody has applied, discarded or restored its work. */
   readonly workActions = signal(0);
+  /** Its worktree was discarded, which is final. Only the hub says so, in an event or in the answer to a discard. */
+  readonly isDiscarded = signal(false);
   /** What Claude is writing; its event replaces it. */
   readonly writing = signal('');
   /** When this turn began and when Claude was last heard of, by this browser's clock. */
@@ -264,7 +266,7 @@ export class SessionView {
 
   #append(event: ApiEvent): void {
     this.#events.push(event);
-    this.timeline.add(event);
+    this.#place(event);
     if (WORK_ACTIONS.has(event.data.kind)) this.workActions.value++;
   }
 
@@ -278,8 +280,13 @@ export class SessionView {
 
   #rebuild(): void {
     this.timeline = new Timeline();
-    for (const event of this.#events) this.timeline.add(event);
+    for (const event of this.#events) this.#place(event);
     this.revision.value++;
+  }
+
+  #place(event: ApiEvent): void {
+    this.timeline.add(event);
+    if (event.data.kind === 'discard') this.isDiscarded.value = true;
   }
 }
 

@@ -85,7 +85,8 @@ export function Questions({ requestId, questions, disabled, unread, readOnly, on
         const name = `${requestId}-${index}`;
         return (
           <InputPart id={`question ${index}`}>
-            <fieldset disabled={disabled}>
+            {/* A disabled fieldset would also disable the buttons in it that unfold and copy texts. */}
+            <fieldset>
               <legend>
                 {header !== undefined && header !== '' && (
                   <span class="tag">
@@ -101,6 +102,7 @@ export function Questions({ requestId, questions, disabled, unread, readOnly, on
                       type={multiSelect ? 'checkbox' : 'radio'}
                       name={name}
                       checked={labels.includes(label)}
+                      disabled={disabled}
                       onChange={({ currentTarget }) => {
                         if (!multiSelect) set(index, { labels: [label], own: '' });
                         else
@@ -129,6 +131,7 @@ export function Questions({ requestId, questions, disabled, unread, readOnly, on
                 <input
                   type="text"
                   value={own}
+                  disabled={disabled}
                   onInput={({ currentTarget }) =>
                     set(index, {
                       own: currentTarget.value,

@@ -24,12 +24,14 @@ type Loaded =
   /** `of`: work that can be applied, or what was applied if there is nothing since. */
   | { readonly state: 'loaded'; readonly diff: DiffAnswer; readonly of: 'open' | 'applied' }
   | { readonly state: 'failed'; readonly why: string }
-  /** The worktree was discarded. */
+  /** The worktree was discarded, so that there is nothing left to compare. */
   | { readonly state: 'gone'; readonly why: string };
 
 /** What the session changed, file by file, and what to do with it. */
 export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSessionDetail }) {
   const loaded = useSignal<Loaded>({ state: 'loading' });
+  /** Counts the comparisons that were asked for: only the answer to the newest one is shown. */
+  const generation = useRef(0);
   const read = async () => {
     const diff = await api.diff(detail.sessionId, { maxBytes: PAGE_BYTES });
     if (!diff.applied || diff.filesChanged > 0) return { state: 'loaded', diff, of: 'open' } as const;
@@ -37,11 +39,16 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     return { state: 'loaded', diff: applied, of: 'applied' } as const;
   };
   const load = () => {
+    const mine = ++generation.current;
     read().then(
-      (read) => (loaded.value = read),
+      (read) => {
+        if (mine === generation.current) loaded.value = read;
+      },
       (error: unknown) => {
+        if (mine !== generation.current) return;
         const why = wordsOf(error);
-        const isGone = error instanceof CallFailure && error.code === 'INVALID_ARGUMENT';
+        // The code alone says nothing of the kind: a worktree whose index cannot be read is refused with it too.
+        const isGone = shown.isDiscarded.value && error instanceof CallFailure && error.code === 'INVALID_ARGUMENT';
         loaded.value = isGone ? { state: 'gone', why } : { state: 'failed', why };
       },
     );
@@ -51,6 +58,8 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
     if (before.state !== 'loaded' || before.diff.nextOffset === undefined) return;
     api.diff(detail.sessionId, { maxBytes: PAGE_BYTES, offset: before.diff.nextOffset, of: before.of }).then(
       ({ diff, nextOffset }) => {
+        // It continues what was shown when it was asked for, not a comparison that has replaced that since.
+        if (loaded.value !== before) return;
         const { nextOffset: _, ...whole } = before.diff;
         loaded.value = {
           state: 'loaded',
@@ -58,16 +67,18 @@ export function WorkView({ shown, detail }: { shown: SessionView; detail: ApiSes
           diff: { ...whole, diff: before.diff.diff + diff, ...(nextOffset !== undefined && { nextOffset }) },
         };
       },
-      (error: unknown) => (loaded.value = { state: 'failed', why: wordsOf(error) }),
+      (error: unknown) => {
+        if (loaded.value === before) loaded.value = { state: 'failed', why: wordsOf(error) };
+      },
     );
   };
   const comments = draft<readonly Comment[]>(`comments ${detail.sessionId}`, []);
   // A session that comes to rest has made its changes; another tab or person may apply or discard them.
-  useEffect(load, [detail.sessionId, detail.state, shown.workActions.value]);
+  useEffect(load, [detail.sessionId, detail.state, shown.workActions.value, shown.isDiscarded.value]);
   const state = loaded.value;
   return (
     <div class="work">
-      <Settle shown={shown} detail={detail} isGone={state.state === 'gone'} onDone={load} />
+      <Settle shown={shown} detail={detail} onDone={load} />
       {detail.result?.work && <WorkFacts work={detail.result.work} />}
       {state.state === 'loaded' && state.diff.applied && (
         <Applied applied={state.diff.applied} isAll={state.of === 'applied'} />
@@ -187,16 +198,15 @@ type Settling =
 interface SettleProps {
   shown: SessionView;
   detail: ApiSessionDetail;
-  /** There is nothing left to apply or discard. */
-  isGone: boolean;
   onDone: () => void;
 }
 
-function Settle({ shown, detail, isGone, onDone }: SettleProps) {
+function Settle({ shown, detail, onDone }: SettleProps) {
   const mode = useSignal<NonNullable<ApplyBody['mode']>>('merge');
   const state = useSignal<Settling>({ step: 'none' });
   const key = useRef(newKey());
   const { may, sessionId, workspace } = detail;
+  const isGone = shown.isDiscarded.value;
   // What was told of the work is not so any more once there is more of it, or a person has decided.
   useEffect(() => {
     if (detail.state === 'waiting') return;
@@ -228,14 +238,16 @@ function Settle({ shown, detail, isGone, onDone }: SettleProps) {
   const discard = (force: boolean) => {
     state.value = { step: 'busy' };
     api.discard(sessionId, { force }, key.current).then(
-      (answer) =>
+      (answer) => {
+        if (answer.outcome === 'discarded') shown.isDiscarded.value = true;
         end({
           step: 'told',
           words:
             answer.outcome === 'discarded'
               ? `Discarded.${answer.keptBranches.length > 0 ? ` Kept: ${answer.keptBranches.join(', ')}.` : ''}`
               : 'A person must approve it first: it is in the inbox.',
-        }),
+        });
+      },
       (error: unknown) => {
         const unmerged = !force && error instanceof CallFailure && error.status !== 403 && error.code !== 'OFFLINE';
         end(unmerged ? { step: 'confirm', force: true, why: wordsOf(error) } : { step: 'failed', why: wordsOf(error) });

@@ -73,6 +73,22 @@ export function unseen(): void {
     }
   });
 
+  test('whoever may not answer a question can still unfold and copy all of it', async () => {
+    const preview = Array.from({ length: 100 }, (_, index) => `preview line ${index + 1};`).join('\n');
+    const questions = [{ question: 'Which layout?', options: [{ label: 'Wide', preview }], note: preview }];
+    const asked = { type: 'user_question', toolName: 'AskUserQuestion', questions, input: {} } as const;
+    const { page, context } = await show(only({ ...asked, mayAnswer: false }));
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const texts = card(page, 'r0').locator('.code-block');
+    await texts.first().waitFor();
+    expect(await page.getByText('preview line 100;').count()).toBe(0);
+    await texts.first().getByRole('button', { name: 'Copy preview' }).click();
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(preview);
+    await texts.first().getByRole('button', { name: 'Show all 100 lines' }).click();
+    await texts.first().getByText('preview line 100;').waitFor();
+    for (const input of await card(page, 'r0').locator('input').all()) expect(await input.isDisabled()).toBe(true);
+  });
+
   test('an input taller than the screen cannot be allowed before it was scrolled through', async () => {
     const { page, hub } = await show(only(write(numbered(60))), { viewport: PHONE });
     await card(page, 'r0').getByText('scroll through it').waitFor();
