@@ -162,6 +162,8 @@ export type RulesAnswer = z.infer<typeof rulesAnswer>;
 export const ruleAnswer = z.object({ rule: apiRule });
 export type RuleAnswer = z.infer<typeof ruleAnswer>;
 
+const MAX_RULES_AT_ONCE = 1_000;
+
 const newRule = z.strictObject({
   ...ruleFields.shape,
   expiresAt: time.optional(),
@@ -171,6 +173,18 @@ const newRule = z.strictObject({
 
 export const ruleBody = newRule;
 export type RuleBody = z.input<typeof ruleBody>;
+
+/** What a file of rules or a pack holds, at most as many as a replay takes. */
+export const rulesBody = z.strictObject({
+  rules: z.array(newRule.omit({ requestId: true })).max(MAX_RULES_AT_ONCE),
+});
+export type RulesBody = z.input<typeof rulesBody>;
+
+export const madeRules = z.object({
+  /** In the order in which the rules were given. */
+  ids: z.array(z.string()),
+});
+export type MadeRules = z.infer<typeof madeRules>;
 
 /** `null` removes a field. */
 export const rulePatchBody = z.strictObject({
@@ -188,7 +202,7 @@ export type RulePatchBody = z.input<typeof rulePatchBody>;
 /** A rule that is held against what was asked, without being made; or several, as a pack has them. */
 export const replayBody = z.strictObject({
   ...newRule.partial().shape,
-  rules: z.array(ruleFields).max(1_000).optional(),
+  rules: z.array(ruleFields).max(MAX_RULES_AT_ONCE).optional(),
   /** How far back, in days. */
   days: z.int().min(1).max(365).optional(),
 });

@@ -73,6 +73,11 @@ export const DENIED_WITHOUT_WORDS = {
   human: 'Permission denied by a person',
 } as const;
 
+/** The words that somebody wrote with a decision: empty where the message only stands in for missing ones. */
+export function writtenWords(message = ''): string {
+  return Object.values<string>(DENIED_WITHOUT_WORDS).includes(message) ? '' : message;
+}
+
 /** What settled a request. */
 export type DecisionSource = 'caller' | 'human' | 'rule' | 'timeout' | 'cancel' | 'interrupt' | 'shutdown' | 'policy';
 

@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { runRules, type RulesCommandContext } from '../../src/cli/rules/run-rules.ts';
-import type { HubApi } from '../../src/cli/client/hub-api.ts';
+import { ApiFailure, HubUnreachable, type HubApi } from '../../src/cli/client/hub-api.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { STORES, temporaryDirectory } from '../store/stores.ts';
 
@@ -91,24 +91,32 @@ test('a rule that decides nothing is listed as such, and not exported: importing
   expect(exported.err).toContain('Left out: 3 rules');
 });
 
-test('with a token a file is imported whole or not at all', async () => {
-  const made = new Set<string>();
-  const hub = {
-    async post(path: string, rule: { match?: string }) {
-      if (path.endsWith('/replay')) return { considered: 0, matched: 0, allowed: 0, denied: 0, requests: [] };
-      if (rule.match === 'npm ci') throw new Error('An approver makes rules for one repository');
-      made.add(String(rule.match));
-      return { rule: { id: rule.match } };
-    },
-    delete: async (path: string) => made.delete(decodeURIComponent(path.split('/').at(-1) ?? '')),
-  };
-  const { run, directory } = await openScene({ openHub: () => hub as unknown as HubApi });
-  const file = path.join(directory, 'pack.json');
-  const rules = ['npm test', 'npm ci', 'npm audit'].map((match) => ({ decision: 'allow', tool: 'Bash', match }));
-  await writeFile(file, JSON.stringify({ rules }));
-  expect(await run('import', file)).toMatchObject({ code: 1, err: expect.stringContaining('for one repository') });
-  expect([...made]).toEqual([]);
-});
+test.each<[string, Error, string]>([
+  ['refuses', new ApiFailure(403, { error: { code: 'PERMISSION_DENIED', message: 'too wide' } }), ': too wide\n'],
+  ['stops at', new HubUnreachable('it is not running'), 'Either all of it was made or nothing; "rules list" shows'],
+])(
+  'nothing is made of a file when the hub %s one of its rules and is gone after that',
+  async (_what, failure, words) => {
+    const made: object[] = [];
+    const hub = {
+      async post(path: string, body: { rules?: { match?: string }[]; match?: string }) {
+        if (path.endsWith('/replay')) return { considered: 0, matched: 0, allowed: 0, denied: 0, requests: [] };
+        // What one call makes is made in one transaction.
+        const rules = body.rules ?? [body];
+        if (rules.some(({ match }) => match === 'npm ci')) throw failure;
+        made.push(...rules);
+        return { rule: { id: 'r_1' } };
+      },
+      delete: () => Promise.reject(new HubUnreachable('it is not running')),
+    };
+    const { run, directory } = await openScene({ openHub: () => hub as unknown as HubApi });
+    const file = path.join(directory, 'pack.json');
+    const rules = ['npm test', 'npm ci', 'npm audit'].map((match) => ({ decision: 'allow', tool: 'Bash', match }));
+    await writeFile(file, JSON.stringify({ rules }));
+    expect(await run('import', file)).toMatchObject({ code: 1, err: expect.stringContaining(words) });
+    expect(made).toEqual([]);
+  },
+);
 
 test('a pack is for this repository unless the person says otherwise', async () => {
   const { run, store, directory } = await openScene();

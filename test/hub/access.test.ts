@@ -93,6 +93,7 @@ const ROUTES: Readonly<Record<string, RouteRow | 'anyone'>> = {
   'GET /api/v1/rules/packs': { who: READS_ALL, status: 200 },
   'POST /api/v1/rules/replay': { who: READS_ALL, status: 200, body: RULE },
   'POST /api/v1/rules': { who: AUTHORS, status: 201, body: RULE },
+  'POST /api/v1/rules/batch': { who: AUTHORS, status: 201, body: { rules: [RULE] } },
   'PATCH /api/v1/rules/{id}': { who: AUTHORS, status: 404, body: { enabled: false } },
   'DELETE /api/v1/rules/{id}': { who: AUTHORS, status: 404 },
   'GET /api/v1/openapi.json': { who: ALL, status: 200 },

@@ -114,6 +114,7 @@ test('a client driven only by the document can call every operation except sign-
     createRule: async () => {
       rule = ((await call('createRule', {}, RULE)) as { rule: { id: string } }).rule.id;
     },
+    createRules: () => call('createRules', {}, { rules: [RULE, RULE] }),
     listRules: () => call('listRules'),
     listRulePacks: () => call('listRulePacks'),
     replayRule: () => call('replayRule', {}, RULE),

@@ -218,6 +218,28 @@ test('only people make rules, each within their role', async () => {
   expect((await call('viewer', 'GET', '/rules')).json).toEqual({ rules: [] });
 });
 
+test('several rules are made by one call, all of them or none', async () => {
+  const h = shared();
+  const rule = { decision: 'allow', tool: 'Bash', match: 'make one', directory: h.project };
+  const post = (...rules: object[]) => call('approver', 'POST', '/rules/batch', { rules });
+  const made = async (): Promise<string[]> =>
+    (await call('viewer', 'GET', '/rules')).json.rules.map(({ id }: Json) => id);
+  expect((await post(rule, { ...rule, directory: undefined })).status).toBe(403);
+  expect((await post(rule, { ...rule, tool: 'bash' })).status).toBe(400);
+  expect((await post(rule, { ...rule, expiresAt: '2020-01-01T00:00:00Z' })).status).toBe(400);
+  expect(await made()).toEqual([]);
+  const { status, json } = await post(rule, { ...rule, match: 'make two' });
+  expect([status, json.ids]).toEqual([201, expect.arrayContaining(await made())]);
+  expect(json.ids).toHaveLength(2);
+  for (const id of json.ids) {
+    await eventually(
+      async () => (await call('viewer', 'GET', `/audit?kind=server&search=rule+made:+${id}`)).json.entries[0],
+      { what: 'each rule is audited' },
+    );
+    await call('approver', 'DELETE', `/rules/${id}`);
+  }
+});
+
 test('what Claude Code asks while the hub is away is answered by a rule once, though it asks again', async () => {
   const h = shared();
   const rule = { decision: 'allow', tool: 'Bash', match: 'make away', directory: h.project };

@@ -31,6 +31,7 @@ import type {
   PushSubscriptionBody,
   AuditPage,
   CreatedToken,
+  MadeRules,
   TokenBody,
   TokensAnswer,
   PacksAnswer,
@@ -40,6 +41,7 @@ import type {
   RuleBody,
   RulePatchBody,
   RulesAnswer,
+  RulesBody,
 } from '../../../src/schema/api-admin.ts';
 import type { DiffAnswer, EventsPage, ImagesAnswer } from '../../../src/schema/api-events.ts';
 import type { Stale } from '../../../src/schema/results.ts';
@@ -171,6 +173,8 @@ export const api = {
   rulePacks: () => call<PacksAnswer>('GET', 'rules/packs'),
   replayRule: (body: ReplayBody) => call<ReplayAnswer>('POST', 'rules/replay', { body }),
   createRule: (body: RuleBody, idempotencyKey: string) => call<RuleAnswer>('POST', 'rules', { body, idempotencyKey }),
+  createRules: (body: RulesBody, idempotencyKey: string) =>
+    call<MadeRules>('POST', 'rules/batch', { body, idempotencyKey }),
   changeRule: (id: string, body: RulePatchBody) =>
     call<RuleAnswer>('PATCH', `rules/${encodeURIComponent(id)}`, { body }),
   removeRule: (id: string) => call<RuleAnswer>('DELETE', `rules/${encodeURIComponent(id)}`),

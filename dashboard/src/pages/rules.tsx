@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { ApiRule, PacksAnswer, RuleBody } from '../../../src/schema/api-admin.ts';
+import type { ApiRule, PacksAnswer, RuleBody, RulesBody } from '../../../src/schema/api-admin.ts';
 import { api, newKey, wordsOf } from '../api/client.ts';
 import { me } from '../api/sign-in.ts';
 import { Empty } from '../parts/empty.tsx';
@@ -169,10 +169,10 @@ function Packs({ packs, mayMake, onMade }: { packs: PacksAnswer['packs']; mayMak
   const opened = useSignal<string | undefined>(undefined);
   const directory = useSignal('');
   const problem = useSignal('');
-  const make = async (rules: readonly RuleBody[]) => {
+  const make = async (rules: RulesBody['rules']) => {
     try {
-      for (const rule of rules)
-        await api.createRule({ ...rule, ...(directory.value !== '' && { directory: directory.value }) }, newKey());
+      const scope = directory.value !== '' && { directory: directory.value };
+      await api.createRules({ rules: rules.map((rule) => ({ ...rule, ...scope })) }, newKey());
     } catch (error) {
       problem.value = wordsOf(error);
     }

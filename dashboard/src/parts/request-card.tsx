@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { AnswerBody, ApiRequest, RequestOutcomeView } from '../../../src/schema/api.ts';
-import { DENIED_WITHOUT_WORDS } from '../../../src/schema/enums.ts';
+import { writtenWords } from '../../../src/schema/enums.ts';
 import { api } from '../api/client.ts';
 import { takeRequests } from '../model/inbox.ts';
 import { me } from '../api/sign-in.ts';
@@ -541,15 +541,14 @@ export function OutcomeWords({ outcome, mine }: { outcome: RequestOutcomeView; m
   );
 }
 
-const NOBODYS_WORDS: readonly string[] = ['', ...Object.values(DENIED_WITHOUT_WORDS)];
-
 /** What was said with a decision. */
-export function Quoted({ message = '' }: { message: string | undefined }) {
-  return NOBODYS_WORDS.includes(message) ? null : (
+export function Quoted({ message }: { message: string | undefined }) {
+  const written = writtenWords(message);
+  return written === '' ? null : (
     <>
       {': '}
       <q>
-        <Visible text={message} />
+        <Visible text={written} />
       </q>
     </>
   );

@@ -170,8 +170,6 @@ export async function send(
       return { kind: 'too late' };
     }
     if (!stale) throw error;
-    // A key that was pressed for the first question does not answer the second.
-    if (isAttended && !(await terminal.dropTyped())) return { kind: 'quit' };
     terminal.writeError(printable`${error.message}\n`);
     for (const { text } of stale.changes) terminal.writeError(printable`  ! ${text}\n`);
     if (!isAttended) {
@@ -185,6 +183,8 @@ export async function send(
 }
 
 async function chosen(choices: readonly Choice[], { terminal }: ClientContext): Promise<Choice['does']> {
+  // A key that was pressed for an earlier question, twice perhaps, does not answer this one.
+  if (!(await terminal.dropTyped())) return 'quit';
   terminal.write(`${terminal.paint.cyan('?')} ${choices.map(({ label }) => label).join(' · ')} `);
   for (;;) {
     const key = await terminal.key();
@@ -197,6 +197,8 @@ async function chosen(choices: readonly Choice[], { terminal }: ClientContext): 
 
 /** Screen by screen where it does not fit: nothing is allowed that was not on the screen. False if the person left. */
 async function showWhole(lines: readonly string[], { terminal }: ClientContext): Promise<boolean> {
+  // What was typed before the request was shown neither turns its pages nor answers it.
+  if (!(await terminal.dropTyped())) return false;
   let used = 0;
   for (const [index, line] of lines.entries()) {
     for (const row of rowsOf(line, terminal.columns)) {

@@ -54,8 +54,6 @@ async function workThrough(client: ClientContext, watch: boolean): Promise<numbe
       if (!(await untilAsked(client, seen))) return client.signal.aborted ? 130 : 0;
       continue;
     }
-    // A key that was pressed for the last request, twice perhaps, does not answer one that nobody has seen.
-    if (seen.size > 0 && !(await client.terminal.dropTyped())) return 0;
     seen.add(next.requestId);
     if (!next.mayAnswer) {
       const { paint } = client.terminal;

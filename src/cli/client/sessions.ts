@@ -244,7 +244,6 @@ class Following {
     const open = await openRequests(client, this.#sessionId);
     for (const request of open) {
       if (this.#asked.has(request.requestId) || !request.mayAnswer) continue;
-      if (this.#asked.size > 0 && !(await client.terminal.dropTyped())) return false;
       this.#asked.add(request.requestId);
       this.#screen.now('');
       const { kind } = await putToPerson(request, request.requestId.slice(0, 8), client);

@@ -1,6 +1,7 @@
 import { oneLine, summarizeTool } from '../../engine/conversation/tool-summary.ts';
 import { visibleLine, visibleText } from '../../mcp/forms/form.ts';
 import type { ApiEvent, StreamMessages } from '../../schema/api-events.ts';
+import { writtenWords } from '../../schema/enums.ts';
 import type { AgentResult, EventBody, MessageBlock } from '../../schema/events.ts';
 import { counted } from '../../text/columns.ts';
 import type { Paint } from '../terminal/terminal.ts';
@@ -21,7 +22,8 @@ export function eventLines({ data }: ApiEvent, paint: Paint): string[] {
       return [`  ${paint.yellow('?')} asks for ${visibleLine(toolName)} ${summarizeTool(toolName, input, LINE_CHARS)}`];
     }
     case 'permission_result': {
-      const words = data.message === undefined ? '' : `: ${oneLine(data.message, LINE_CHARS)}`;
+      const written = writtenWords(data.message);
+      const words = written === '' ? '' : `: ${oneLine(written, LINE_CHARS)}`;
       const changed = data.input === undefined ? '' : ', with changes';
       return data.decision === 'allow'
         ? [`  ${paint.green('✓')} allowed by ${visibleLine(data.source)}${changed}`]

@@ -2,6 +2,7 @@ import { digestOf } from '../../engine/requests/grants.ts';
 import { lineDiff } from '../../text/line-diff.ts';
 import { field, visibleLine, visibleText } from '../../mcp/forms/form.ts';
 import type { ApiRequest, RequestOutcomeView } from '../../schema/api.ts';
+import { writtenWords } from '../../schema/enums.ts';
 import { localTime } from '../../text/columns.ts';
 import { foldBlankLines, isBlankLine } from '../../text/invisible.ts';
 import type { Paint } from '../terminal/terminal.ts';
@@ -62,7 +63,8 @@ export function outcomeLine(outcome: RequestOutcomeView, paint: Paint): string {
   const word = decision === 'allow' ? paint.green('Allowed') : paint.red('Denied');
   const itself = SETTLED_BY[source];
   const who = itself === undefined ? `by ${visibleLine(by)}` : `because ${itself}`;
-  const words = message === undefined || message === '' ? '' : `: ${visibleLine(message.replaceAll('\n', ' '))}`;
+  const written = writtenWords(message);
+  const words = written === '' ? '' : `: ${visibleLine(written.replaceAll('\n', ' '))}`;
   return `${word} ${who}${inputChanged === true ? ', with changes' : ''} (${localTime(Date.parse(at))})${words}`;
 }
 

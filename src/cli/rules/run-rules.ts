@@ -5,20 +5,19 @@ import { readHubRecord } from '../../config/hub-record.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
-import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
 import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { parseDuration } from '../../hub/auth/tokens.ts';
 import { inactivity, PERSON, RuleManager, withMatch, type NewRule, PACKS } from '../../hub/rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../../hub/rules/replay.ts';
-import type { ApiRule, ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-admin.ts';
+import type { ApiRule, MadeRules, ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-admin.ts';
 import { RULE_DECISIONS } from '../../schema/enums.ts';
 import { ruleFields, ruleFile, type RuleFields, type StandingRule } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { counted, localTime } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
-import { type HubApi, openHub } from '../client/hub-api.ts';
+import { ApiFailure, type HubApi, openHub } from '../client/hub-api.ts';
 import { RULES_FLAGS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
 import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
@@ -143,16 +142,14 @@ function rulesOfHub(api: HubApi): Rules {
       });
     },
     async create(rules) {
-      const problem = rules.map((rule) => ruleProblem(contentOf(rule))).find((why) => why !== undefined);
-      if (problem !== undefined) throw new DomainError('INVALID_ARGUMENT', `This rule cannot be made. ${problem}`);
-      const ids: string[] = [];
       try {
-        for (const rule of rules) ids.push((await api.post<RuleAnswer>(path, contentOf(rule))).rule.id);
-        return ids;
+        return (await api.post<MadeRules>(`${path}/batch`, { rules: rules.map(contentOf) })).ids;
       } catch (error) {
-        // All of them or none.
-        for (const id of ids) await api.delete(`${path}/${encodeURIComponent(id)}`);
-        throw error;
+        if (error instanceof ApiFailure && error.status < 500) throw error;
+        throw new DomainError(
+          'UNAVAILABLE',
+          `The hub did not confirm it (${messageOf(error)}). Either all of it was made or nothing; "rules list" shows which.`,
+        );
       }
     },
     async remove(id) {

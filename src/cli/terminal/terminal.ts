@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { styleText } from 'node:util';
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
@@ -158,6 +158,8 @@ async function dropTyped(): Promise<boolean> {
   stdin.on('data', read);
   stdin.resume();
   await pause(TYPED_WITHIN_MS);
+  // On a busy machine the time may be up before the terminal was read once.
+  await nextTurn();
   stdin.off('data', read);
   stdin.pause();
   stdin.setRawMode(false);

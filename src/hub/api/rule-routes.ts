@@ -3,6 +3,7 @@ import { DomainError } from '../../errors/errors.ts';
 import type { Role } from '../../schema/enums.ts';
 import { RequestRecord } from '../../schema/events.ts';
 import {
+  madeRules,
   packsAnswer,
   replayAnswer,
   replayBody,
@@ -10,7 +11,9 @@ import {
   ruleBody,
   rulePatchBody,
   rulesAnswer,
+  rulesBody,
   type ApiRule,
+  type MadeRules,
   type PacksAnswer,
   type ReplayAnswer,
   type RuleAnswer,
@@ -61,6 +64,26 @@ export function ruleRoutes(viewOf: (principal: Principal) => ViewContext): ApiRo
         const at = expiresAt === undefined ? {} : { expiresAt: Date.parse(expiresAt) };
         const [rule] = await manager.create([{ ...asked, ...at }], principal, repository);
         return changed(201, rule, 'rule made', context, viewOf(principal));
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v1/rules/batch',
+      operation: 'createRules',
+      summary: 'Makes all of these rules or none.',
+      roles: AUTHORS,
+      body: rulesBody,
+      answers: { 201: { description: 'The ids of the rules, which are in force.', schema: madeRules } },
+      async run({ context, principal, body: { rules } }) {
+        const manager = new RuleManager(context.store, () => context.now());
+        const given = rules.map(({ expiresAt, ...fields }) => ({
+          ...fields,
+          ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+        }));
+        const made = await manager.create(given, principal);
+        await announce(made, 'rule made', context, principal);
+        const json: MadeRules = { ids: made.map(({ id }) => id) };
+        return { status: 201, json };
       },
     }),
     defineRoute({
@@ -170,13 +193,24 @@ async function changed(
   view: ViewContext,
 ): Promise<RouteResponse> {
   if (!rule) throw new DomainError('INTERNAL', 'The rule is gone.');
-  // In force here before anyone is told.
-  await context.rulesChanged?.();
-  const { id, decision, tool, directory = 'everywhere', enabled } = rule;
-  const details = { decision, tool, directory, enabled };
-  context.clientFor(view.principal).record({ kind: 'server', what: `${what}: ${id}`, outcome: 'ok', details });
+  await announce([rule], what, context, view.principal);
   const json: RuleAnswer = { rule: await ruleView(rule, view, context) };
   return { status, json };
+}
+
+/** Resolves when the rules are in force here, which is before anyone is told. */
+async function announce(
+  rules: readonly StandingRule[],
+  what: string,
+  context: ApiContext,
+  principal: Principal,
+): Promise<void> {
+  await context.rulesChanged?.();
+  const client = context.clientFor(principal);
+  for (const { id, decision, tool, directory = 'everywhere', enabled } of rules) {
+    const details = { decision, tool, directory, enabled };
+    client.record({ kind: 'server', what: `${what}: ${id}`, outcome: 'ok', details });
+  }
 }
 
 async function ruleView(rule: StandingRule, view: ViewContext, context: ApiContext): Promise<ApiRule> {

@@ -120,10 +120,12 @@ it.runIf(HAS_TERMINALS)('a rule made in the inbox answers from then on', async (
   terminal.type('\r');
   await terminal.shows("project's own code");
   await terminal.shows('y make it');
-  terminal.type('y');
+  // The second key does not answer the request that the rule was made for.
+  terminal.type('yy');
   await terminal.shows('still to be answered');
-  terminal.type('a');
-  await terminal.shows(/Allowed.* by local/);
+  await terminal.shows('d deny');
+  terminal.type('dnot this time\r');
+  await terminal.shows(/Denied.* by local.*not this time/);
   // The second call was answered by the rule.
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'made twice' } });
   terminal.type('\u0003');
@@ -206,11 +208,75 @@ it.runIf(HAS_TERMINALS)('a key pressed before a request was shown does not answe
   await terminal.shows('touch hasty-two');
   await terminal.shows('a allow');
   terminal.type('d\r');
-  await terminal.shows(/Denied.* by local/);
+  // Nobody wrote anything, so nothing is quoted.
+  await terminal.shows(/Denied.* by local \([^)]*\)\r\n/);
   terminal.type('\u0003');
   await terminal.exited;
   await h.waitUntilRest(sessionId);
   expect([made('hasty-one'), made('hasty-two')]).toEqual([true, false]);
+});
+
+/** Returns when the terminal has these keys: it echoes what nobody reads. */
+async function typeAhead(terminal: PseudoTerminal, keys: string): Promise<void> {
+  terminal.type(`${keys}~`);
+  await terminal.shows('~');
+}
+
+it.runIf(HAS_TERMINALS)('a key pressed while nothing was waiting does not answer the first request', async () => {
+  const h = shared();
+  h.model.on('ask the idle inbox').reply(touch('unseen'), text('asked'));
+  const terminal = await atTerminal(['inbox', '--watch']);
+  await terminal.shows('Nothing is waiting.');
+  await typeAhead(terminal, 'ay');
+  const { sessionId } = await h.ok('claude_code', { prompt: 'ask the idle inbox' });
+  await terminal.shows('touch unseen');
+  await terminal.shows('a allow');
+  terminal.type('d');
+  await terminal.shows('What to do instead');
+  terminal.type('\r');
+  await terminal.shows(/Denied.* by local/);
+  terminal.type('\u0003');
+  await terminal.exited;
+  await h.waitUntilRest(sessionId);
+  expect(made('unseen')).toBe(false);
+});
+
+it.runIf(HAS_TERMINALS)('a key pressed before allow has shown its request does not answer it', async () => {
+  const h = shared();
+  const options = ['red', 'blue'].map((label) => ({ label, description: label }));
+  const questions = [{ question: 'Which colour?', header: 'Colour', multiSelect: false, options }];
+  h.model.on('hasty permission').reply(touch('too-early'), text('not reached'));
+  h.model.on('hasty question').reply(tool('AskUserQuestion', { questions }), text('answered'));
+  /** The hub does not answer before the keys are typed. */
+  const typedBefore = async (sessionId: string, keys: string): Promise<PseudoTerminal> => {
+    const { requestId } = await waiting(sessionId);
+    process.kill(h.hub.pid, 'SIGSTOP');
+    try {
+      const terminal = await atTerminal(['allow', requestId]);
+      await typeAhead(terminal, keys);
+      return terminal;
+    } finally {
+      process.kill(h.hub.pid, 'SIGCONT');
+    }
+  };
+
+  const asking = await h.ok('claude_code', { prompt: 'hasty permission' });
+  const permission = await typedBefore(asking.sessionId, 'y');
+  await permission.shows('y allow · n no');
+  permission.type('n');
+  await permission.shows('still waiting');
+  expect(await permission.exited).toBe(1);
+  await h.ok('claude_code_session', { action: 'cancel', sessionId: asking.sessionId });
+  expect(made('too-early')).toBe(false);
+
+  const { sessionId } = await h.ok('claude_code', { prompt: 'hasty question' });
+  const question = await typedBefore(sessionId, '1\r');
+  await question.shows('your own words');
+  question.type('2\r');
+  await question.shows(/Allowed.* by local/);
+  await h.waitUntilRest(sessionId);
+  const answers = h.model.requests.flatMap(({ toolResults }) => toolResults.map((result) => result.text));
+  expect(answers).toContainEqual(expect.stringContaining('"Which colour?"="blue"'));
 });
 
 it.runIf(HAS_TERMINALS)(

@@ -64,6 +64,28 @@ it.runIf(HAS_TERMINALS)('a session is started, answered, watched and continued a
   expect(await following.exited).toBe(130);
 });
 
+it.runIf(HAS_TERMINALS)('a key pressed while a session is followed does not answer what it asks later', async () => {
+  const h = shared();
+  h.model.on('ask nothing').reply(text('Nothing to ask.'));
+  h.model.on('ask for a file').reply(tool('Bash', { command: 'touch unseen', description: 'x' }), text('Asked.'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'ask nothing' });
+  await h.waitUntilRest(sessionId);
+  const following = await PseudoTerminal.run(['follow', sessionId], { env: h.environment(), cwd: h.project });
+  await following.shows('waiting for the next message');
+  following.type('ay~');
+  // The terminal has the keys: it echoes what nobody reads.
+  await following.shows('~');
+  await h.ok('claude_code_reply', { sessionId, prompt: 'ask for a file' });
+  await following.shows('touch unseen');
+  await following.shows('a allow');
+  following.type('d\r');
+  await following.shows('denied by human');
+  following.type('\u0003');
+  await following.exited;
+  expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'Asked.' } });
+  expect(existsSync(join(h.project, 'unseen'))).toBe(false);
+});
+
 it.runIf(HAS_TERMINALS)('text is shown as it is written, once; in a pipe when it is complete', async () => {
   const h = shared();
   const lines = [
