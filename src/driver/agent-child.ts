@@ -34,9 +34,9 @@ export class AgentChild {
     return new AgentChild(owner, runId, await owner.prepare(runId, whose));
   }
 
-  /** Takes over a process that runs already. */
-  static adopted(owner: ProcessHome, run: string, started: StartedChild): AgentChild {
-    return new AgentChild(owner, run, { start: () => started, discard: () => undefined });
+  /** Takes over a process that runs already, when the SDK listens: it would wait forever for an exit that it missed. */
+  static adopted(owner: ProcessHome, run: string, take: () => StartedChild): AgentChild {
+    return new AgentChild(owner, run, { start: take, discard: () => undefined });
   }
 
   private constructor(owner: ProcessHome, runId: string, starter: Starter) {

@@ -53,12 +53,19 @@ export class Driver {
     return this.#keeper?.reserve(template) ?? randomUUID();
   }
 
-  /** Continues a process that an earlier server started. */
-  async adopt(started: StartedChild, run: string, launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {
+  /** Continues a process that an earlier server started. It is read from `take` on. */
+  async adopt(
+    take: () => StartedChild,
+    run: string,
+    launch: AgentLaunch,
+    listener: AgentListener,
+  ): Promise<AgentProcess> {
     const sdk = await this.#load();
-    const child = AgentChild.adopted(this.#owner, run, started);
+    const child = AgentChild.adopted(this.#owner, run, take);
     // The transcript of a new session is not fetched from anywhere; what the process was told at its start stays.
-    return new AgentProcess(sdk, this.#owner, { ...launch, history: { kind: 'new' } }, listener, child);
+    const process = new AgentProcess(sdk, this.#owner, { ...launch, history: { kind: 'new' } }, listener, child);
+    if (launch.mirror) await process.spawned;
+    return process;
   }
 
   async launch(launch: AgentLaunch, listener: AgentListener): Promise<AgentProcess> {

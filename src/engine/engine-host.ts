@@ -5,7 +5,7 @@ import { claudeConfigDir, type Host } from '../config/host.ts';
 import type { Settings } from '../config/load-settings.ts';
 import { Driver } from '../driver/driver.ts';
 import type { KeptProcesses, KeptRunOffer } from '../keeper/kept-processes.ts';
-import type { ProcessHome } from '../platform/process-home.ts';
+import type { ProcessHome, StartedChild } from '../platform/process-home.ts';
 import { ProcessOwner } from '../platform/process-owner.ts';
 import type { SessionOptions } from '../schema/session-options.ts';
 import { createTranscripts } from '../transcripts/disk-sessions.ts';
@@ -146,8 +146,11 @@ function keptAgents(kept: KeptProcesses, driver: Driver): KeptAgents {
     async adopt({ run, after = 0 }, launch, listener) {
       const offer = offerOf(run);
       if (!offer) throw new Error('the process is gone');
-      const child = kept.take(offer, after);
-      return driver.adopt({ child, stdin: child.stdin }, run, launch, listener);
+      const start = (): StartedChild => {
+        const child = kept.take(offer, after);
+        return { child, stdin: child.stdin };
+      };
+      return driver.adopt(start, run, launch, listener);
     },
     async end({ run }) {
       const offer = offerOf(run);

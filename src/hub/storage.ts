@@ -9,7 +9,7 @@ import type { KeptProcesses } from '../keeper/kept-processes.ts';
 import type { HubRef } from '../schema/store.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open-store.ts';
-import { Lease, LEASE_TIMES, uptime, type HubInfo } from '../fleet/lease.ts';
+import { Lease, LEASE_TIMES, uptime, type HubInfo, type LeaseListener } from '../fleet/lease.ts';
 import { Journal } from './journal.ts';
 import { TakeOver } from '../fleet/take-over.ts';
 
@@ -90,6 +90,15 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
     async restore({ engine, extendLease }, kept) {
       journal.follow(engine);
       extendLease(LEASE_TIMES.heldMs);
+      const listener: LeaseListener = {
+        onRenewed: extendLease,
+        onLost() {
+          engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
+        },
+        onRegained: () => journal.checkOwned(engine.fleet.lent),
+      };
+      // From now on: with many sessions, what follows takes longer than a lease is held.
+      lease.listen(listener);
       if (kept) await adoptAll(engine, kept, log);
       for (const id of await journal.unfinished()) {
         await engine.fleet.takeUp(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
@@ -97,14 +106,11 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
       placesOf = () => engine.fleet.places;
       const takeOver = new TakeOver({ store, by, engine, log });
       lease.listen({
+        ...listener,
         onRenewed(heldForMs) {
           extendLease(heldForMs);
           if (isShared) void takeOver.look();
         },
-        onLost() {
-          engine.fleet.loseContact().catch((error: unknown) => log('error', messageOf(error)));
-        },
-        onRegained: () => journal.checkOwned(engine.fleet.lent),
       });
       timers.push(setInterval(forgetQuietly, FORGET_EVERY_MS).unref());
       forgetQuietly();

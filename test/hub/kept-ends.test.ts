@@ -5,13 +5,15 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { keeperFiles } from '../../src/keeper/protocol.ts';
-import { text, tool } from '../../src/scripted-model/reply.ts';
+import { gate, text, tool } from '../../src/scripted-model/reply.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startHarness } from '../harness/harness.ts';
 import type { Harness } from '../harness/open-harness.ts';
 
+const isClaude = (command: string): boolean => /--session-id|--resume/.test(command);
+
 const claudes = async (h: Harness): Promise<number> =>
-  (await h.processes()).filter(({ command }) => /--session-id|--resume/.test(command)).length;
+  (await h.processes()).filter(({ command }) => isClaude(command)).length;
 
 it('a keeper that hangs is ended with what it holds; requests stay open, and the hub goes on with another one', async () => {
   const h = await startHarness({ hub: {}, tolerate: { stderr: true } });
@@ -47,6 +49,36 @@ it('a keeper whose state directory is removed ends what nobody can find any more
     what: 'everything has ended',
     within: 20_000,
   });
+});
+
+it('a process that dies while there is no hub ends its turn under the next one, and its request stays open', async () => {
+  const h = await startHarness({ hub: {}, tolerate: { stderr: true } });
+  const held = gate(text('never said'));
+  h.model.on('work').reply(held);
+  h.model.on('ask').reply(tool('Bash', { command: 'touch asked.txt' }), text('asked and done'));
+  const working = await h.ok('claude_code', { prompt: 'work' });
+  const asking = await h.ok('claude_code', { prompt: 'ask', waitMs: 45_000 });
+  await held.arrived;
+  await h.stopHub('SIGKILL');
+  for (const { pid, command } of await h.processes()) if (isClaude(command)) process.kill(pid, 'SIGKILL');
+  await eventually(async () => (await claudes(h)) === 0, { what: 'Claude Code is gone', within: 10_000 });
+  await h.startHub();
+
+  const ended = await h.ok('claude_code_check', {
+    action: 'wait',
+    sessionId: working.sessionId,
+    waitMs: 45_000,
+  });
+  expect(ended).toMatchObject({ status: 'error', result: { isError: true } });
+  const [{ requestId }] = asking.actions;
+  const answered = await h.ok('claude_code_check', {
+    action: 'respond_permission',
+    sessionId: asking.sessionId,
+    requestId,
+    decision: 'deny',
+    waitMs: 45_000,
+  });
+  expect(answered).toMatchObject({ status: 'idle', result: { result: 'asked and done' } });
 });
 
 it('a background task goes on without the hub, and what it leads to is told by the next one', async () => {
