@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { withoutTextsOf } from '../driver/original.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -177,9 +178,18 @@ export class Journal implements SessionArchive {
     return (await unfinishedOn(this.#options.store, this.#options.by.hub)).map(({ id }) => id);
   }
 
+  /** Claude Code waits for it: however long the store is unavailable. */
   async decisionOn(requestId: string): Promise<Decision | undefined> {
-    const outcome = (await this.#options.store.request(requestId))?.outcome;
-    return outcome && decisionOf(outcome);
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      try {
+        const outcome = (await this.#options.store.request(requestId))?.outcome;
+        return outcome && decisionOf(outcome);
+      } catch (error) {
+        const isAway = error instanceof DomainError && error.code === 'UNAVAILABLE';
+        if (!isAway || this.#closed) throw error;
+        await delay(pause, undefined, { ref: false });
+      }
+    }
   }
 
   grantAdded(grant: Grant): void {

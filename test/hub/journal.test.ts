@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { DomainError } from '../../src/errors/errors.ts';
+import { Journal } from '../../src/hub/journal.ts';
 import { StoreConflict, type Store } from '../../src/store/contract.ts';
 import { textEvent } from '../harness/agent-messages.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -201,4 +202,18 @@ test('what a tool was asked to do and what it did is stored at once, words a lit
   agent.say({ kind: 'message', role: 'user', blocks: [result] });
   expect(await stored()).toContain('File created');
   vi.useRealTimers();
+});
+
+test('what an earlier hub decided is looked up for Claude Code however long the store is away', async () => {
+  const store = await STORES.sqlite();
+  const { request } = store;
+  let calls = 0;
+  store.request = async (id) => {
+    if (++calls < 3) throw new DomainError('UNAVAILABLE', 'the store is away');
+    return request(id);
+  };
+  const by = { hub: 'h', incarnation: 1, fence: 1 } as never;
+  const journal = new Journal({ store, by, now: () => 0, log: () => undefined, onFenced: () => undefined });
+  expect(await journal.decisionOn('unknown')).toBeUndefined();
+  expect(calls).toBe(3);
 });

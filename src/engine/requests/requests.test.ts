@@ -161,6 +161,19 @@ test('a process that goes on keeps what it asks again, however late that arrives
   expect(await answer).toEqual(ALLOW);
 });
 
+test('a decision that comes before a process has asked again is what it hears when it does', async () => {
+  const before = new Bench();
+  before.ask('decided');
+  const { book, settled } = new Bench();
+  for (const request of before.book.all) book.restore(recordOf(request));
+  book.expectAll();
+  book.settle('decided', ALLOW, 'human');
+  book.withdrawUnasked(new Set(['decided']));
+  expect(book.has('decided')).toBe(true);
+  expect(await book.reattach(askOf('decided', new AbortController().signal))).toEqual(ALLOW);
+  expect(settled.get('decided')).toHaveLength(1);
+});
+
 test.each([
   ['ExitPlanMode', 'plan_review'],
   ['AskUserQuestion', 'user_question'],

@@ -77,6 +77,8 @@ export function denierOf({ source, disallowed }: Outcome): DeniedBy | undefined 
 /** Unanswered requests from Claude Code. Each has exactly one outcome, whichever comes first. */
 export class RequestBook {
   readonly #pending = new Map<string, Pending>();
+  /** Decisions on what a process that lives on has not asked again yet. */
+  readonly #unheard = new Map<string, Decision>();
   readonly #clock: Clock;
   readonly #listener: RequestListener;
 
@@ -95,6 +97,11 @@ export class RequestBook {
 
   find(id: string): OpenRequest | undefined {
     return this.#pending.get(id)?.request;
+  }
+
+  /** Whether it is open, or was decided here before it was asked again. */
+  has(id: string): boolean {
+    return this.#pending.has(id) || this.#unheard.has(id);
   }
 
   /** Resolves with the final decision. `timeoutMs` 0: never expires. */
@@ -145,8 +152,13 @@ export class RequestBook {
     });
   }
 
-  /** The process that asked is still there and asks again, of another server. Undefined if it is not open. */
+  /** The process that asked is still there and asks again, of another server. Undefined if nothing is known of it. */
   reattach(ask: PermissionAsk): Promise<Decision> | undefined {
+    const decision = this.#unheard.get(ask.requestId);
+    if (decision) {
+      this.#unheard.delete(ask.requestId);
+      return Promise.resolve(decision);
+    }
     const pending = this.#pending.get(ask.requestId);
     if (!pending) return undefined;
     const withdraw = (): void => this.#withdraw(ask.requestId);
@@ -167,6 +179,7 @@ export class RequestBook {
   /** Claude Code no longer waits for those that it has not asked for again. */
   withdrawUnasked(asked: ReadonlySet<string>): void {
     for (const [id, { asker }] of this.#pending) if (asker === 'expected' && !asked.has(id)) this.#withdraw(id);
+    for (const id of this.#unheard.keys()) if (!asked.has(id)) this.#unheard.delete(id);
   }
 
   #withdraw(id: string): void {
@@ -175,6 +188,7 @@ export class RequestBook {
 
   /** The process that asked is gone; its requests stay open. */
   detachAll(): void {
+    this.#unheard.clear();
     for (const pending of this.#pending.values()) {
       pending.keep();
       pending.asker = 'gone';
@@ -199,6 +213,7 @@ export class RequestBook {
     pending.keep();
     pending.cancelTimer();
     pending.resolve(decision);
+    if (pending.asker === 'expected') this.#unheard.set(id, decision);
     this.#listener.onSettled(pending.request, {
       decision,
       source,

@@ -77,7 +77,7 @@ async function earlierDecision(
   session: Session,
   { requestId, toolUseId }: PermissionAsk,
 ): Promise<Decision | undefined> {
-  if (!session.launches.isAdopted || session.findRequest(requestId)) return undefined;
+  if (!session.launches.isAdopted || session.conversation.requests.has(requestId)) return undefined;
   return session.services.decisionOn?.(allowedBefore(session, toolUseId) ?? requestId);
 }
 
