@@ -27,8 +27,7 @@ import { activityWords, costTitle, costWords, shortId } from '../text/words.ts';
 export function SessionsPage({ query }: { query: Query }) {
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
-    search.value = query['search'] ?? '';
-    statusFilter.value = isFilter(query['status']) ? query['status'] : 'all';
+    filterList(query['search'] ?? '', isFilter(query['status']) ? query['status'] : 'all');
   }, [query['search'], query['status']]);
   return (
     <main class="page sessions" id="content" tabIndex={-1} ref={main}>
@@ -38,7 +37,11 @@ export function SessionsPage({ query }: { query: Query }) {
       </div>
       <SessionList
         scroller={main}
-        filter={(words, status) => filterBy('sessions', { search: words, status: status === 'all' ? '' : status })}
+        filter={(words, status) => {
+          // At once: the address changes later, and what is typed meanwhile would take the place of the other.
+          filterList(words, status);
+          filterBy('sessions', { search: words, status: status === 'all' ? '' : status });
+        }}
       />
     </main>
   );
@@ -49,16 +52,14 @@ export function SessionsAside({ shown }: { shown: string }) {
   const aside = useRef<HTMLElement>(null);
   return (
     <aside class="sessions sessions-aside" aria-label="Sessions" ref={aside}>
-      <SessionList
-        scroller={aside}
-        shown={shown}
-        filter={(words, status) => {
-          search.value = words;
-          statusFilter.value = status;
-        }}
-      />
+      <SessionList scroller={aside} shown={shown} filter={filterList} />
     </aside>
   );
+}
+
+function filterList(words: string, status: StatusFilter): void {
+  search.value = words;
+  statusFilter.value = status;
 }
 
 interface ListProps {

@@ -17,8 +17,13 @@ export function lists(): void {
     hub.publish('removed', { sessionId: 'fresh' });
     await expect.poll(titles).not.toContain('Just begun');
     // What it is searched and filtered by is part of the address, to come back to and to pass on.
-    await page.getByRole('button', { name: 'At rest', exact: true }).click();
-    await page.getByLabel('Search sessions').fill('french');
+    // One after the other, before the page has been drawn again.
+    await page.evaluate(`{
+      [...document.querySelectorAll('.chip')].find(({ innerText }) => innerText === 'At rest').click();
+      const field = document.querySelector('search input');
+      field.value = 'french';
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    }`);
     await page.locator('.session-row', { hasText: 'Add French translations' }).click();
     await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
     await page.goBack();
