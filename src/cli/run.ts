@@ -8,6 +8,7 @@ import { inheritedEnvironment } from '../config/child-environment.ts';
 import { loadSettings, type Settings, type SettingsSource } from '../config/load-settings.ts';
 import { withoutSecrets } from '../config/secret-variables.ts';
 import { SettingsError } from '../config/bad-input.ts';
+import { failureLine } from '../errors/errors.ts';
 import type { AttachedHub } from '../transports/attach/connect-hub.ts';
 import { OPENING_ANSWERS } from '../transports/opening-answers.ts';
 import { openStdio, type Opening } from '../transports/opening.ts';
@@ -29,7 +30,6 @@ export async function run(source: CommandSource | (() => CommandSource)): Promis
       process.stderr.write(`claude-code-mcp: ${error.message}\n`);
       return BAD_USAGE;
     }
-    const { failureLine } = await import('../errors/errors.ts');
     const line = failureLine(error);
     if (line === undefined) throw error;
     process.stderr.write(`claude-code-mcp: ${line}\n`);
