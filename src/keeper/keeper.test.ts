@@ -40,9 +40,13 @@ it.runIf(process.platform === 'linux')(
     startNow();
     await opened;
     expect(second.offers).toMatchObject([{ run, label: { session: 'session' } }]);
+    const lent = vi.spyOn(ProcessOwner.prototype, 'lend');
     const said: string[] = [];
+    // As a session that another hub may take over lends it before it is read.
+    second.lend(run);
     second.take(second.offers[0]!, 0).stdout.on('data', (chunk: Buffer) => said.push(chunk.toString()));
     await vi.waitFor(() => expect(said.join('')).toContain('"said":"before"'), { timeout: 30_000 });
+    expect(lent).toHaveBeenCalledWith(run);
     second.leave();
     await second.release();
   },

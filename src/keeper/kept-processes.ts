@@ -126,6 +126,7 @@ export class KeptProcesses implements ProcessHome {
     const child = new KeptChild(offer.run, this.#wire, offer.pid, after);
     this.#children.set(offer.run, { child, session: offer.label.session });
     this.#send({ t: 'read', run: offer.run, after });
+    if (this.#lent.has(offer.run)) this.#tellLent();
     return child;
   }
 
