@@ -72,7 +72,8 @@ async function soakHub(sessions: number, kills: number, seed: number, watched: b
 
 async function soakEmbedded(sessions: number, turns: number, seed: number): Promise<void> {
   const end = begin(`--sessions ${String(sessions)} --turns ${String(turns)} --seed ${String(seed)}`);
-  const h = await openHarness(soakHarness(sessions, sessions === 0 ? 1_000 : undefined));
+  // Beside other work a fork may take longer than its original would otherwise be remembered.
+  const h = await openHarness(soakHarness(sessions, sessions === 0 ? 1_000 : 60_000));
   try {
     const { counts, heapBefore, heapAfter } = await soak(h, { sessions, turns, seed, tell });
     const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(1);

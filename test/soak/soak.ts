@@ -65,7 +65,7 @@ export async function soak(
   });
   await eventually(async () => (await h.ok('claude_code_session', { action: 'list' })).sessions.length === 0, {
     what: 'every session is forgotten',
-    within: 30_000,
+    within: 120_000,
     every: 250,
   });
   return { counts, heapBefore, heapAfter: await heapSize(h) };
