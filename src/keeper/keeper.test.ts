@@ -49,6 +49,12 @@ it.runIf(process.platform === 'linux')(
     expect(lent).toHaveBeenCalledWith(run);
     second.leave();
     await second.release();
+
+    const third = hub();
+    await third.open(STORE);
+    const [offer] = third.offers;
+    await third.release();
+    expect(() => third.take(offer!, 0)).toThrow('the process is gone');
   },
 );
 

@@ -120,8 +120,9 @@ export class KeptProcesses implements ProcessHome {
     }
   }
 
-  /** The process of a session that an earlier hub started, read on after this line of it. */
+  /** The process of a session that an earlier hub started, read on after this line of it. Throws if it is gone. */
   take(offer: KeptRunOffer, after: number): KeptChild {
+    if (!this.#offers.some(({ run }) => run === offer.run)) throw new Error('the process is gone');
     this.#offers = this.#offers.filter(({ run }) => run !== offer.run);
     const child = new KeptChild(offer.run, this.#wire, offer.pid, after);
     this.#children.set(offer.run, { child, session: offer.label.session });
