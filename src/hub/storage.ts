@@ -89,6 +89,7 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
     },
     async restore({ engine, extendLease }, kept) {
       journal.follow(engine);
+      placesOf = () => engine.fleet.places;
       extendLease(LEASE_TIMES.heldMs);
       const listener: LeaseListener = {
         onRenewed: extendLease,
@@ -103,7 +104,6 @@ export async function openStorage({ settings, version, now, log, onFenced }: Sto
       for (const id of await journal.unfinished()) {
         await engine.fleet.takeUp(id).catch((error: unknown) => log('error', `session ${id}: ${messageOf(error)}`));
       }
-      placesOf = () => engine.fleet.places;
       const takeOver = new TakeOver({ store, by, engine, log });
       lease.listen({
         ...listener,
