@@ -101,6 +101,7 @@ async function soakWatched(h: Harness, plan: HubSoakPlan, watchers?: HubWatchers
     const random = randomFrom(seed);
     for (let kill = 1; kill <= kills && !isOver; kill++) {
       await sleep(random.below(2_500));
+      await watchers?.connected();
       await h.stopHub('SIGKILL');
       if (random.chance(0.3)) await sleep(random.below(1_000));
       const begin = performance.now();

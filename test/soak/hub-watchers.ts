@@ -75,6 +75,11 @@ export class HubWatchers {
     await this.#browser.close();
   }
 
+  /** The page has found the hub again, however often that was killed. */
+  async connected(): Promise<void> {
+    await this.#page.locator('.connection-connected').waitFor({ timeout: PATIENCE_MS });
+  }
+
   /** Decides on the page until the page itself shows that it is decided. One person: one press at a time. */
   decide(requestId: string, decision: 'allow' | 'deny'): Promise<void> {
     const decided = this.#pressing.then(() => this.#decide(requestId, decision));
