@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { text, tool } from '../../src/scripted-model/reply.ts';
 import { startScriptedModel, type ScriptedModel } from '../../src/scripted-model/scripted-model.ts';
+import { counted } from '../../src/text/columns.ts';
 import type { Client, Command, Place } from './clients.ts';
 import { readDeciders } from './form-record.ts';
 import { HTTP_DONE, scriptHttpCaller, scriptHttpTask } from './http-task.ts';
@@ -155,7 +156,7 @@ async function driveProgram(client: Client, place: Place, context: TaskContext):
     result: seen.result ?? '',
     told: seen.told ?? '',
     ...(seen.extras && {
-      extras: `${String(prompts)} prompts and ${String(resources)} resource listed, ${String(updates)} updates received`,
+      extras: `${counted(prompts, 'prompt')} and ${counted(resources, 'resource')} listed, ${counted(updates, 'update')} received`,
     }),
   };
 }
