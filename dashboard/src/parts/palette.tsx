@@ -31,15 +31,16 @@ export function Palette() {
     const timer = typed === '' ? undefined : setTimeout(() => void findSessions(typed), TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
   }, [words.value]);
-  const wanted = words.value.trim().toLowerCase().split(/\s+/);
-  const found = choices()
-    .filter(({ name, note }) => wanted.every((word) => `${name} ${note}`.toLowerCase().includes(word)))
-    .slice(0, MAX_CHOICES);
-  const run = (choice: Choice | undefined) => {
-    if (!choice) return;
+  const found = matching(words.value);
+  const run = (choice: Choice) => {
     paletteShown.value = false;
     choice.run();
   };
+  // Enter came before the hub had told which sessions there are.
+  const enters = useSignal(false);
+  useEffect(() => {
+    if (enters.value && found[0]) run(found[0]);
+  });
   const chosen = Math.min(at.value, found.length - 1);
   return (
     <Dialog title="Go to" onClose={() => (paletteShown.value = false)}>
@@ -56,12 +57,17 @@ export function Palette() {
         onInput={({ currentTarget }) => {
           words.value = currentTarget.value;
           at.value = 0;
+          enters.value = false;
         }}
         onKeyDown={(event) => {
-          if (event.key === 'ArrowDown') at.value = Math.min(found.length - 1, chosen + 1);
-          else if (event.key === 'ArrowUp') at.value = Math.max(0, chosen - 1);
-          else if (event.key === 'Enter') run(found[chosen]);
-          else return;
+          // What was typed last may not have been drawn yet.
+          const now = matching(event.currentTarget.value);
+          const place = Math.min(at.value, now.length - 1);
+          if (event.key === 'ArrowDown') at.value = Math.min(now.length - 1, place + 1);
+          else if (event.key === 'ArrowUp') at.value = Math.max(0, place - 1);
+          else if (event.key !== 'Enter') return;
+          else if (now[place]) run(now[place]);
+          else enters.value = true;
           event.preventDefault();
         }}
       />
@@ -83,6 +89,13 @@ export function Palette() {
       </ul>
     </Dialog>
   );
+}
+
+function matching(typed: string): Choice[] {
+  const wanted = typed.trim().toLowerCase().split(/\s+/);
+  return choices()
+    .filter(({ name, note }) => wanted.every((word) => `${name} ${note}`.toLowerCase().includes(word)))
+    .slice(0, MAX_CHOICES);
 }
 
 function choices(): Choice[] {
