@@ -111,7 +111,8 @@ export class Keeper {
       if (this.#hub === socket) return this.#heard(frame);
       clearTimeout(timer);
       const proof = frame.kind === 'message' && frame.message.t === 'prove' ? frame.message : undefined;
-      void this.#admit(socket, proof, nonce);
+      // What it is asked about may be gone, such as the directory with the locks.
+      this.#admit(socket, proof, nonce).catch(() => socket.destroy());
     });
     socket.on('data', (chunk: Buffer) => {
       try {
