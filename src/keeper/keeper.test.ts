@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ProcessOwner } from '../platform/process-owner.ts';
 import { Keeper } from './keeper.ts';
 import { KeptProcesses } from './kept-processes.ts';
-import { keeperFiles } from './protocol.ts';
+import { FrameReader, keeperFiles, messageFrame, proofOf, type FromKeeper } from './protocol.ts';
 
 const STORE = 'store';
 
@@ -58,8 +61,38 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
+it.runIf(process.platform === 'linux')(
+  'a peer that cannot be examined is turned away, and the keeper goes on',
+  async () => {
+    const hub = await keeperForHubs();
+    const { stateDir, socket } = hub;
+    const { secret, claim } = keeperFiles(stateDir);
+    vi.spyOn(ProcessOwner.prototype, 'sessionOfGroup').mockImplementationOnce(() => {
+      throw new Error('it cannot be read');
+    });
+    const peer = connect(socket);
+    const closed = once(peer, 'close');
+    const reader = new FrameReader<FromKeeper>((frame) => {
+      if (frame.kind !== 'message' || frame.message.t !== 'hello') return;
+      const { nonce } = frame.message;
+      const held = openSync(claim(nonce), 'wx');
+      onTestFinished(() => closeSync(held));
+      const proof = proofOf(readFileSync(secret, 'utf8').trim(), nonce);
+      peer.write(messageFrame({ t: 'prove', pid: process.pid, proof }));
+    });
+    peer.on('data', (chunk: Buffer) => reader.take(chunk));
+    await closed;
+    const next = hub();
+    await next.open(STORE);
+    next.leave();
+    await next.release();
+  },
+);
+
 /** A keeper in this process, which also holds the lock of the hub, and hubs for it. */
-async function keeperForHubs(): Promise<() => KeptProcesses> {
+async function keeperForHubs(): Promise<
+  (() => KeptProcesses) & { readonly stateDir: string; readonly socket: string }
+> {
   const stateDir = await realpath(await mkdtemp(path.join(os.tmpdir(), 'keeper-')));
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
   const socket = path.join(stateDir, 'kept.sock');
@@ -74,7 +107,7 @@ async function keeperForHubs(): Promise<() => KeptProcesses> {
     await rm(stateDir, { recursive: true, force: true });
   });
   await keeper.listen();
-  return () =>
+  const hub = (): KeptProcesses =>
     new KeptProcesses({
       stateDir,
       socket,
@@ -84,4 +117,5 @@ async function keeperForHubs(): Promise<() => KeptProcesses> {
       everStored: () => undefined,
       log: () => undefined,
     });
+  return Object.assign(hub, { stateDir, socket });
 }
