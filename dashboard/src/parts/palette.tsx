@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals';
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
 import { me } from '../api/sign-in.ts';
 import { go, links } from '../model/router.ts';
@@ -38,8 +38,9 @@ export function Palette() {
   };
   // Enter came before the hub had told which sessions there are.
   const enters = useSignal(false);
-  useEffect(() => {
-    if (enters.value && found[0]) run(found[0]);
+  useSignalEffect(() => {
+    const [first] = enters.value ? matching(words.value) : [];
+    if (first) run(first);
   });
   const chosen = Math.min(at.value, found.length - 1);
   return (

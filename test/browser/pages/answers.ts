@@ -240,15 +240,15 @@ export function answers(): void {
     await page.keyboard.type('Not that one');
     await page.keyboard.press('Control+Enter');
     await card(page, 'k-20').getByText('Not that one').waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByLabel('Page, session or command').waitFor();
-    // One after the other, before the page has been drawn again.
-    await page.evaluate(`{
-      const field = document.querySelector('[role=combobox]');
-      field.value = 'french';
-      field.dispatchEvent(new Event('input', { bubbles: true }));
-      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
-    }`);
+    // One after the other, before the page has been drawn.
+    await page.evaluate(`(async () => {
+      const field = () => document.querySelector('[role=combobox]');
+      document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
+      for (let turn = 0; turn < 100 && !field(); turn++) await Promise.resolve();
+      field().value = 'french';
+      field().dispatchEvent(new Event('input', { bubbles: true }));
+      field().dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    })()`);
     await page.getByRole('heading', { name: 'Add French translations' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.getByLabel('Page, session or command').fill('rules');
