@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { openBrowser, openPage, type OpenPage } from './browser.ts';
 import { fixtureData } from './fixture-data.ts';
 import { FixtureHub, type FixtureData } from './fixture-hub.ts';
@@ -35,8 +35,19 @@ export async function show(
   open.page = opened;
   await opened.page.goto(`${hub.url}#code=once`);
   await opened.page.getByRole('status').getByText('Connected').waitFor();
+  await richPartsShown(opened.page);
   if (fragment !== '#/') await opened.page.goto(hub.url + fragment);
   return { ...opened, hub };
+}
+
+/** Until they are loaded, their plain forms are shown. */
+async function richPartsShown(page: Page): Promise<void> {
+  const loaded = () =>
+    page.evaluate<string[]>(`performance.getEntriesByType('resource').map(({ name }) => name)
+      .filter((name) => name.endsWith('.js') && name.includes('-view'))`);
+  await expect.poll(async () => (await loaded()).join()).toMatch(/diff-view.*markdown-view|markdown-view.*diff-view/);
+  await page.evaluate(`Promise.all(${JSON.stringify(await loaded())}.map((name) => import(name)))`);
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }
 
 export const SESSION_ID = '11111111-1111-4111-8111-111111111111';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import type { ApiSessionDetail } from '../../../src/schema/api.ts';
 import { STATES_AT_WORK } from '../../../src/schema/enums.ts';
 import { api, wordsOf } from '../api/client.ts';
@@ -50,7 +50,8 @@ export function SessionPage({ tab }: { tab: SessionTab }) {
 }
 
 function Loaded({ shown, detail, tab }: { shown: SessionView; detail: ApiSessionDetail; tab: SessionTab }) {
-  useEffect(() => {
+  // With what is on the screen: whoever leaves at once has seen it too.
+  useLayoutEffect(() => {
     if (!document.hidden) markSeen(detail);
   }, [detail.lastActiveAt, detail.state]);
   const header = useSignal<Header>('open');
