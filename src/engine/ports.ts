@@ -135,9 +135,9 @@ export interface SessionArchive {
 export interface TranscriptMirrors {
   /**
    * Before a process resumes a recalled session: makes the transcript on this machine match the shared one, unless it
-   * already has all of it. Returns whether it had to.
+   * already has all of it. Returns whether it had to. A store that is away is asked again until it is given up.
    */
-  fetch(session: MirroredSession, cwd: string): Promise<boolean>;
+  fetch(session: MirroredSession, cwd: string, isGivenUp: () => boolean): Promise<boolean>;
   /** For a process that is about to be started. */
   open(session: MirroredSession, listener: MirrorListener): TranscriptMirror;
 }

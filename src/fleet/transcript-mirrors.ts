@@ -4,6 +4,7 @@ import type { MirroredSession, MirrorListener, TranscriptMirrors } from '../engi
 import { messageOf } from '../errors/errors.ts';
 import type { HubRef } from '../schema/store.ts';
 import { StoreConflict, type StoreTranscripts } from '../store/contract.ts';
+import { untilReachable } from '../store/until-reachable.ts';
 import {
   partFiles,
   readLines,
@@ -38,21 +39,29 @@ export class StoredTranscripts implements TranscriptMirrors {
     this.#options = options;
   }
 
-  async fetch({ id }: MirroredSession, cwd: string): Promise<boolean> {
-    const { store, configDir, log } = this.#options;
+  async fetch({ id }: MirroredSession, cwd: string, isGivenUp: () => boolean): Promise<boolean> {
+    const { configDir, log } = this.#options;
+    const parts = await untilReachable(() => this.#newerParts(id), isGivenUp);
+    if (!parts) return false;
+    await writeParts(configDir, { sessionId: id, cwd }, parts);
+    log('debug', `session ${id}: its transcript was fetched from the store`);
+    return true;
+  }
+
+  /** Undefined if the files here already have all of it. */
+  async #newerParts(id: string): Promise<Map<string | undefined, readonly TranscriptLine[]> | undefined> {
+    const { store, configDir } = this.#options;
     const shared = await store.transcript({ sessionId: id });
     // Nothing was ever mirrored: everything there is, is here.
-    if (!shared) return false;
+    if (!shared) return undefined;
     const [conversation] = await partFiles(configDir, id);
     const own = new Set((conversation ? await readPart(conversation) : []).map(({ uuid }) => uuid));
-    if (shared.every(({ uuid }) => uuid === undefined || own.has(uuid))) return false;
+    if (shared.every(({ uuid }) => uuid === undefined || own.has(uuid))) return undefined;
     const parts = new Map<string | undefined, readonly TranscriptLine[]>([[undefined, shared]]);
     for (const subpath of await store.transcriptSubpaths(id)) {
       parts.set(subpath, (await store.transcript({ sessionId: id, subpath })) ?? []);
     }
-    await writeParts(configDir, { sessionId: id, cwd }, parts);
-    log('debug', `session ${id}: its transcript was fetched from the store`);
-    return true;
+    return parts;
   }
 
   open(session: MirroredSession, listener: MirrorListener): TranscriptMirror {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { withoutTextsOf } from '../driver/original.ts';
 import type { Decision } from '../driver/permission-ask.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -14,6 +13,7 @@ import type { Change, HubRef, StoredEvent } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
 import { sessionOf } from '../store/plan.ts';
 import { isSameIncarnation } from '../store/row-facts.ts';
+import { untilReachable } from '../store/until-reachable.ts';
 import { recall, unfinishedOn } from '../fleet/take-over.ts';
 import {
   decisionOf,
@@ -180,16 +180,11 @@ export class Journal implements SessionArchive {
 
   /** Claude Code waits for it: however long the store is unavailable. */
   async decisionOn(requestId: string): Promise<Decision | undefined> {
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      try {
-        const outcome = (await this.#options.store.request(requestId))?.outcome;
-        return outcome && decisionOf(outcome);
-      } catch (error) {
-        const isAway = error instanceof DomainError && error.code === 'UNAVAILABLE';
-        if (!isAway || this.#closed) throw error;
-        await delay(pause, undefined, { ref: false });
-      }
-    }
+    const stored = await untilReachable(
+      () => this.#options.store.request(requestId),
+      () => this.#closed,
+    );
+    return stored?.outcome && decisionOf(stored.outcome);
   }
 
   grantAdded(grant: Grant): void {
@@ -362,7 +357,7 @@ export class Journal implements SessionArchive {
         return;
       } catch (error) {
         if (!(error instanceof StoreConflict)) this.#fail(messageOf(error));
-        else if (error.conflict !== 'fenced') return this.#writeEach(changes);
+        else if (error.conflict !== 'fenced') return this.#refused(changes, error);
         else if (error.stored === undefined) return this.#end(error);
         else {
           const left = await this.#withoutTaken(changes).catch(() => changes);
@@ -377,18 +372,13 @@ export class Journal implements SessionArchive {
   }
 
   /** One change that the store refuses must not keep the others from being stored. */
-  async #writeEach(changes: readonly Change[]): Promise<void> {
-    const { store, by, log } = this.#options;
-    for (const change of changes) {
-      await store
-        .write([change], by)
-        .catch((error: unknown) => {
-          // The one before it was refused: it counts as dropped, or all that follow would be refused too.
-          if (change.type !== 'event.append' || !isConflict(error, 'outOfStep')) throw error;
-          return store.write([{ ...change, afterDropped: true }], by);
-        })
-        .catch((error: unknown) => log('error', `not stored (${change.type}): ${messageOf(error)}`));
-    }
+  async #refused(changes: readonly Change[], error: StoreConflict): Promise<void> {
+    const [change, ...others] = changes;
+    if (others.length > 0) for (const one of changes) await this.#writeReliably([one]);
+    else if (change?.type === 'event.append' && change.afterDropped !== true && error.conflict === 'outOfStep')
+      // The one before it was refused: it counts as dropped, or all that follow would be refused too.
+      await this.#writeReliably([{ ...change, afterDropped: true }]);
+    else this.#options.log('error', `not stored (${String(change?.type)}): ${messageOf(error)}`);
   }
 
   /** This incarnation of the hub is over. */
@@ -458,10 +448,6 @@ export class Journal implements SessionArchive {
       };
     });
   }
-}
-
-function isConflict(error: unknown, conflict: StoreConflict['conflict']): boolean {
-  return error instanceof StoreConflict && error.conflict === conflict;
 }
 
 function eventRow(sessionId: string, { id, type, at, body, original }: SessionEvent): StoredEvent {

@@ -138,6 +138,36 @@ test('only the event that the store refuses is missing from the log', async () =
   expect(warned).toHaveLength(1);
 });
 
+test('a store that goes away after it has refused one change loses none of the others', async () => {
+  const store = await STORES.sqlite();
+  const { write } = store;
+  let away = 0;
+  store.write = async (changes, by) => {
+    if (away > 0 && away-- > 0) throw new DomainError('UNAVAILABLE', 'the store is away');
+    if (changes.some((change) => JSON.stringify(change).includes('refuse me'))) {
+      if (changes.length > 1) away = 2;
+      throw new StoreConflict('outOfStep', 'refused');
+    }
+    await write(changes, by);
+  };
+  const hub = await startTestHub(store, { warn: () => undefined });
+  const session = await hub.engine.start({ prompt: 'go', options: {} });
+  const agent = await hub.agent();
+  agent.say(textEvent('before it'), textEvent('refuse me'), textEvent('keep me'));
+  agent.answer('done');
+  await eventually(async () => (await store.session(session.id))?.state.tag === 'idle', {
+    what: 'the session is stored',
+  });
+  await hub.engine.stored();
+  const { events } = await store.events(session.id, { limit: 100 });
+  const ids = events.map(({ id }) => id);
+  const { nextId } = session.conversation.log;
+  expect(
+    Array.from({ length: nextId - 1 }, (_none, index) => index + 1).filter((id) => !ids.includes(id)),
+  ).toHaveLength(1);
+  for (const kept of ['before it', 'keep me']) expect(JSON.stringify(events)).toContain(kept);
+});
+
 test('a hub stops writing once a new incarnation has started', async () => {
   const store = await STORES.sqlite();
   const warned: string[] = [];

@@ -147,7 +147,7 @@ describe('while a process writes', () => {
 });
 
 describe('before a session is resumed', () => {
-  const fetch = (): Promise<boolean> => mirrors.fetch({ id }, cwd);
+  const fetch = (): Promise<boolean> => mirrors.fetch({ id }, cwd, () => false);
   const mirrored = (...lines: { type: string }[]): Promise<void> =>
     store.appendTranscript(by, { sessionId: id }, lines);
 
@@ -167,6 +167,18 @@ describe('before a session is resumed', () => {
     expect(await fetch()).toBe(true);
     expect(await local()).toEqual([title('A'), userMessage('u1'), userMessage('u2')]);
     expect(await fetch()).toBe(false);
+  });
+
+  test('a store that is away for a moment is asked again, and one that is given up is not', async () => {
+    await mirrored(userMessage('u1'));
+    const { transcript } = store;
+    let calls = 0;
+    store.transcript = (part) => (++calls < 3 ? Promise.reject(away) : transcript(part));
+    expect(await fetch()).toBe(true);
+    expect(await local()).toEqual([userMessage('u1')]);
+    calls = 0;
+    await expect(mirrors.fetch({ id }, cwd, () => calls === 2)).rejects.toBe(away);
+    expect(calls).toBe(2);
   });
 
   test('a file with more entries is kept', async () => {

@@ -1,21 +1,26 @@
 import type { TranscriptMirror } from '../../driver/sdk-options.ts';
-import type { Clock } from '../clock.ts';
+import { msBetween, type Clock } from '../clock.ts';
 import type { EngineServices } from '../ports.ts';
 import type { Registry } from '../session/registry.ts';
 import { heldElsewhere } from '../session/session-errors.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionLock } from '../../transcripts/session-lock.ts';
 
+/** Longer than a hub keeps its sessions without its store: where they can move, another one has them by then. */
+const FETCH_PATIENCE_MS = 20_000;
+
+type AccessServices = Pick<EngineServices, 'clock' | 'transcripts' | 'transcriptMirrors' | 'kept'>;
+
 /**
  * Access to transcripts across processes and machines: two must not write one, and none may continue an outdated one.
  */
 export class TranscriptAccess {
-  readonly #services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors' | 'kept'>;
+  readonly #services: AccessServices;
   readonly #registry: Registry;
   /** Sessions that no other machine has continued since this one wrote their transcript last. */
   readonly #current = new WeakSet<Session>();
 
-  constructor(services: Pick<EngineServices, 'transcripts' | 'transcriptMirrors' | 'kept'>, registry: Registry) {
+  constructor(services: AccessServices, registry: Registry) {
     this.#services = services;
     this.#registry = registry;
   }
@@ -43,10 +48,12 @@ export class TranscriptAccess {
 
   /** Where sessions can move, a recalled one may have been continued elsewhere. Returns whether it was. */
   async fetch(sessionId: string): Promise<boolean> {
-    const { transcriptMirrors: mirrors } = this.#services;
+    const { clock, transcriptMirrors: mirrors } = this.#services;
     const session = this.#registry.find(sessionId);
     if (!mirrors || !session?.mobility.portable || this.#current.has(session)) return false;
-    const fetched = await mirrors.fetch(session, session.directory ?? '');
+    const begun = clock.instant();
+    const isGivenUp = () => session.process.closing || msBetween(begun, clock.instant()) > FETCH_PATIENCE_MS;
+    const fetched = await mirrors.fetch(session, session.directory ?? '', isGivenUp);
     this.#current.add(session);
     return fetched;
   }
