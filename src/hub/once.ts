@@ -8,6 +8,7 @@ import { IDEMPOTENCY_META_KEY } from '../schema/enums.ts';
 import { isObject } from '../schema/json.ts';
 import type { HubRef, StoredCommand } from '../schema/store.ts';
 import { StoreConflict, type Store } from '../store/contract.ts';
+import { untilReachable } from '../store/until-reachable.ts';
 import { nextWake, writeReliably } from '../store/wake-ups.ts';
 import { isUnderWay, NO_SESSION } from '../store/row-facts.ts';
 
@@ -76,6 +77,7 @@ export class Once {
   readonly #underWay = new Map<string, Promise<object>>();
   /** What is stored for the keys of a principal. */
   readonly #kept = new Map<string, { bytes: number; readonly countedAt: number }>();
+  #isStopping = false;
 
   constructor(options: OnceOptions) {
     this.#options = options;
@@ -133,10 +135,14 @@ export class Once {
         waiting.keep();
         return one;
       }
-      const result = this.#bounded(principal, kept(one));
-      await this.#finish(command.id, { status: 'done', at: now(), result }).catch((error: unknown) => {
+      const progress = { status: 'done' as const, at: now(), result: this.#bounded(principal, kept(one)) };
+      await this.#finish(command.id, progress).catch((error: unknown) => {
         // It took so long that this hub was considered gone, and a repeat was told so.
-        throw error instanceof StoreConflict ? outcomeUnknown() : error;
+        if (error instanceof StoreConflict) throw outcomeUnknown();
+        // Or a repeat at another hub would wait for it as long as this one lives.
+        const finish = () => this.#finish(command.id, progress);
+        untilReachable(finish, () => this.#isStopping).catch(() => undefined);
+        throw error;
       });
       return one;
     });
@@ -151,6 +157,7 @@ export class Once {
 
   /** Resolves when the calls under way have ended, but at the latest after this long. */
   async settled(withinMs: number): Promise<void> {
+    this.#isStopping = true;
     const late = new AbortController();
     const all = Promise.allSettled(this.#underWay.values());
     await Promise.race([all, pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined)]);

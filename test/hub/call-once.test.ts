@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DomainError } from '../../src/errors/errors.ts';
 import { IDEMPOTENCY_META_KEY } from '../../src/schema/enums.ts';
 import { Once } from '../../src/hub/once.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -105,4 +106,24 @@ test('what is stored for the keys of one principal is bounded in bytes, and anot
   full.keyedBytes = () => Promise.resolve(64 * 1024 * 1024);
   await expect(once(full).run(call('token:a', 'new'), unused)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
   expect((await once(full).run(call('token:a', 'k0'), unused)).answer).toEqual(large);
+});
+
+test('an outcome for which the store was away for a moment is stored later, for repeats at every hub', async () => {
+  const store = await STORES.sqlite();
+  const { hub, fence } = await store.acquireLease('hub', 15_000, {});
+  const other = await store.acquireLease('other', 15_000, {});
+  const flaky = Object.create(store) as Store;
+  let failures = 2;
+  flaky.write = (changes, by) =>
+    changes[0]?.type === 'command.finish' && failures-- > 0
+      ? Promise.reject(new DomainError('UNAVAILABLE', 'the store is away'))
+      : store.write(changes, by);
+  const call = {
+    ...{ keyName: 'Idempotency-Key', key: 'k', principal: 'token:a', operation: 'start', path: '/', input: {} },
+  };
+  const here = new Once({ store: flaky, hub: { hub, fence }, now: Date.now });
+  await expect(here.run(call, () => Promise.resolve({ done: true }))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const elsewhere = new Once({ store, hub: { hub: other.hub, fence: other.fence }, now: Date.now });
+  const unused = () => Promise.reject(new Error('done twice'));
+  expect(await elsewhere.run(call, unused)).toEqual({ answer: { done: true }, isRepeat: true });
 });
