@@ -100,13 +100,19 @@ test('a request is announced to each browser, encrypted and signed, without a wo
     cwd: '/secret',
     said: 'secret words',
   };
-  await world.ask('r1', { ask: secretive });
-  await expect.poll(() => [phone.told(), laptop.told()]).toEqual([['open r1'], ['open r1']]);
+  await world.ask('request-one', { ask: secretive });
+  await expect.poll(() => [phone.told(), laptop.told()]).toEqual([['open request-one'], ['open request-one']]);
   const [arrival] = phone.arrivals;
-  expect(arrival?.payload).toEqual({ state: 'open', requestId: 'r1', kind: 'permission', tool: 'Bash', ageMs: 0 });
+  expect(arrival?.payload).toEqual({
+    state: 'open',
+    requestId: 'request-one',
+    kind: 'permission',
+    tool: 'Bash',
+    ageMs: 0,
+  });
   expect(arrival?.headers).toMatchObject({ 'content-encoding': 'aes128gcm', urgency: 'high', ttl: '86400' });
-  expect(JSON.stringify(arrival?.headers)).not.toMatch(/secret|r1/);
-  expect(arrival?.body.toString('latin1')).not.toMatch(/secret|Bash|r1/);
+  expect(JSON.stringify(arrival?.headers)).not.toMatch(/secret|request-one/);
+  expect(arrival?.body.toString('latin1')).not.toMatch(/secret|Bash|request-one/);
   expect(await senderOf(arrival!)).toMatchObject({
     publicKey: world.pusher.publicKey,
     claims: { aud: `https://${world.service.host}`, sub: 'mailto:me@example.org', exp: expect.any(Number) as number },
