@@ -30,6 +30,8 @@ const applyJournal = z.object({
   work: z.string(),
   /** Who asked for it, by name. */
   by: z.string().optional(),
+  /** It has not had the lock of the ref yet, so nothing is written. */
+  waits: z.boolean().optional(),
 });
 
 /** The last `apply` that was carried out. */

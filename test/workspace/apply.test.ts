@@ -209,6 +209,51 @@ describe('apply', () => {
     expect(await status()).toBe(mode === 'merge' ? '' : ' M a.txt\n D gone.txt\n?? new/');
   });
 
+  test('is completed for every session, in whatever order, when several were interrupted at once', async () => {
+    const second = (await createWorktree(scene.worktrees, { sessionId: 'abcdef02-x', cwd: scene.repo })).record;
+    await scene.write('second.txt', 'second\n', second.path);
+    await work();
+    const cutOffBefore =
+      (last: string, meanwhile?: () => Promise<unknown>) =>
+      async (step: string): Promise<void> => {
+        if (step === last) throw new Error('cut off');
+        if (step === 'apply-journal') await meanwhile?.();
+      };
+    // The second one waits for the lock that the first one holds.
+    const waiting = { ...scene.worktrees, checkpoint: cutOffBefore('apply-lock') };
+    const meanwhile = () => expect(applyWork(waiting, second, { mode: 'merge' })).rejects.toThrow('cut off');
+    const writing = { ...scene.worktrees, checkpoint: cutOffBefore('apply-ref', meanwhile) };
+    await expect(apply('merge', writing)).rejects.toThrow('cut off');
+    await applyWork(scene.worktrees, (await loadRecord(scene.worktrees, second.id))!, { mode: 'merge' });
+    record = await current();
+    await apply('merge');
+    await expectApplied();
+    expect(await scene.read('second.txt')).toBe('second\n');
+    expect(await status()).toBe('');
+  });
+
+  test('does not begin while another one has been interrupted, and completes both when it is tried again', async () => {
+    const second = (await createWorktree(scene.worktrees, { sessionId: 'abcdef02-x', cwd: scene.repo })).record;
+    await scene.write('second.txt', 'second\n', second.path);
+    await work();
+    const interrupted = async (step: string): Promise<void> => {
+      if (step === 'apply-ref') throw new Error('cut off');
+    };
+    const checkpoint = async (step: string): Promise<void> => {
+      if (step !== 'apply-journal') return;
+      await expect(apply('merge', { ...scene.worktrees, checkpoint: interrupted })).rejects.toThrow('cut off');
+    };
+    const reloaded = () => loadRecord(scene.worktrees, second.id).then((found) => found!);
+    await expect(applyWork({ ...scene.worktrees, checkpoint }, second, { mode: 'merge' })).rejects.toThrow(
+      /interrupted in the meantime; try again\. Nothing was changed/,
+    );
+    expect(await scene.read('second.txt')).toBeUndefined();
+    await applyWork(scene.worktrees, await reloaded(), { mode: 'merge' });
+    await expectApplied();
+    expect(await scene.read('second.txt')).toBe('second\n');
+    expect(await status()).toBe('');
+  });
+
   test('waits for a lock of the base, then names it; what was interrupted is finished once it is gone', async () => {
     const lock = path.join(scene.repo, '.git', 'refs', 'heads', 'main.lock');
     await work();

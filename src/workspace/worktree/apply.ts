@@ -231,6 +231,7 @@ async function perform(
     to,
     work,
     ...(by !== undefined && { by }),
+    ...(target.ref !== undefined && { waits: true }),
   };
   await checkpoint(host, 'apply-journal');
   const record = await saveRecord(host, { ...settled, journal });
@@ -256,14 +257,22 @@ async function carryOut(
   journal: ApplyJournal,
   { take, again = false }: { readonly take?: WorkCommit['take'] | undefined; readonly again?: boolean },
 ): Promise<void> {
+  const { waits, ...begun } = journal;
   const { ref, from, to, checkout } = journal;
   const update = async (): Promise<void> => {
+    if (waits === true) {
+      // Two that wrote from the same base could not both be finished.
+      const [other] = (await othersHere(host, record, journal)).filter((one) => one.journal.waits !== true);
+      if (other) throw refusal(`An apply of session ${other.sessionId} was interrupted in the meantime; try again.`);
+      await saveRecord(host, { ...record, journal: begun });
+    }
     await checkpoint(host, 'apply-files');
     if (checkout) await updateFiles(host, record, journal, again);
     await take?.();
     await checkpoint(host, 'apply-ref');
   };
   if (ref === undefined) return update();
+  await checkpoint(host, 'apply-lock');
   const git = await gitWithoutHooks(host.git, checkout?.gitDir ?? record.commonDir);
   const isDone = await withRefLocked(git, { ref, from, to, message: `claude-code-mcp: ${journal.mode}` }, async () => {
     await update();
@@ -336,12 +345,13 @@ function howOf({ mode, to, work }: ApplyJournal): ApplyDetail['how'] {
   return mode === 'squash' ? 'squash-commit' : to === work ? 'fast-forward' : 'merge-commit';
 }
 
-/** Finishes an interrupted `apply`, so that it has happened exactly once and completely. */
+/** Finishes an interrupted `apply`: it has then happened exactly once and completely, or not at all. */
 export async function settleApply(host: WorktreeHost, record: WorktreeRecord): Promise<WorktreeRecord> {
   const { journal } = record;
   if (journal?.operation !== 'apply') return record;
-  const { ref, from, to, checkout } = journal;
+  const { ref, from, to, checkout, waits } = journal;
   const { commonDir, journal: _, ...others } = record;
+  if (waits === true) return saveRecord(host, { ...others, commonDir });
   const now = ref === undefined ? from : await resolveCommit(host.git, commonDir, ref);
   if (ref !== undefined && now === to) return (await finish(host, record, journal)).record;
   const head = checkout && (await readHead(host.git, checkout.gitDir).catch(() => undefined));
@@ -369,23 +379,29 @@ export async function settleApply(host: WorktreeHost, record: WorktreeRecord): P
  * the files that they had written would stay behind as uncommitted changes. Returns whether there were any. No deadlock:
  * whoever waits here for another's lock has no journal that its holder could be waiting for.
  */
-async function finishOthers(
+async function finishOthers(host: WorktreeHost, record: WorktreeRecord, target: Target): Promise<boolean> {
+  const others = await othersHere(host, record, target);
+  for (const { id } of others) await withRecord(host, id, (other) => settleApply(host, other));
+  return others.length > 0;
+}
+
+type Applying = WorktreeRecord & { readonly journal: ApplyJournal };
+
+/** Other sessions with an `apply` to the same place that is under way or was interrupted. */
+async function othersHere(
   host: WorktreeHost,
   { id: own, commonDir }: WorktreeRecord,
-  { ref, checkout }: Target,
-): Promise<boolean> {
-  const isHere = ({ journal, ...other }: WorktreeRecord): boolean =>
-    journal?.operation === 'apply' &&
+  { ref, checkout }: Pick<ApplyJournal, 'ref' | 'checkout'>,
+): Promise<Applying[]> {
+  const isHere = (other: WorktreeRecord): other is Applying =>
+    other.journal?.operation === 'apply' &&
     other.commonDir === commonDir &&
-    ((journal.ref !== undefined && journal.ref === ref) ||
-      (journal.checkout !== undefined && journal.checkout.workTree === checkout?.workTree));
-  let found = false;
+    ((other.journal.ref !== undefined && other.journal.ref === ref) ||
+      (other.journal.checkout !== undefined && other.journal.checkout.workTree === checkout?.workTree));
+  const found: Applying[] = [];
   for (const id of await listRecordIds(host)) {
-    if (id === own) continue;
-    const other = await loadRecord(host, id).catch(() => undefined);
-    if (!other || !isHere(other)) continue;
-    found = true;
-    await withRecord(host, id, (record) => settleApply(host, record));
+    const other = id === own ? undefined : await loadRecord(host, id).catch(() => undefined);
+    if (other && isHere(other)) found.push(other);
   }
   return found;
 }
