@@ -7,12 +7,12 @@ import {
   applyWork,
   planApply,
   settleApply,
-  uncommittedInOrigin,
   type ApplyOptions,
   type ApplyOutcome,
   type ApprovedApply,
   type PlannedApply,
 } from './worktree/apply.ts';
+import { uncommittedInOrigin } from './worktree/users-checkout.ts';
 import { findCheckout, shortBranch, type Checkout } from './git/checkout.ts';
 import {
   compareSnapshots,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import type { ApplyMode } from '../../schema/enums.ts';
 import type { ActionOf } from '../../schema/own-action.ts';
@@ -18,27 +17,25 @@ import {
   treeOf,
   type Checkout,
 } from '../git/checkout.ts';
-import { copyIndex, readStatus } from '../git/status.ts';
+import { copyIndex } from '../git/status.ts';
 import {
   commitTree,
   identityOf,
   nameSome,
-  operationInProgress,
   refusal,
   mergeTrees,
   withWorkCommit,
   type WorkCommit,
 } from './commit-work.ts';
 import { GitError, gitWithoutHooks, RefBusyError, UnfinishedError, withRefLocked } from '../git/git.ts';
-import { withSparseness } from '../git/pinned-settings.ts';
 import { sealed, type Seal } from '../git/sealed.ts';
-import { enterFinishedFiles, filesInTheWay, updateCheckout, type CheckoutUpdate } from './check-out-files.ts';
+import { enterFinishedFiles, filesInTheWay, updateCheckout } from './check-out-files.ts';
+import { requireRoom, sealFor, uncommittedIn } from './users-checkout.ts';
 import {
   checkpoint,
   listRecordIds,
   loadRecord,
   saveRecord,
-  sealOf,
   withRecord,
   type WorktreeHost,
 } from './worktree-records.ts';
@@ -431,57 +428,6 @@ async function targetOf(host: WorktreeHost, record: WorktreeRecord, mode: ApplyM
   if (operation !== undefined)
     throw refusal(`A ${operation} of ${shortBranch(ref)} is in progress; finish or abort it first.`);
   return { ref, tip, checkout: await checkoutOf(host.git, commonDir, ref, record.path) };
-}
-
-/** A seal over another checkout of the repository, which may or may not be sparse. */
-async function sealFor(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<Seal> {
-  const seal = sealOf(host, record, checkout);
-  return { ...seal, pinned: await withSparseness(host.git, checkout, seal.pinned) };
-}
-
-/** Files with uncommitted changes in the checkout that the session was started in. */
-export async function uncommittedInOrigin(host: WorktreeHost, record: WorktreeRecord): Promise<string[]> {
-  const checkout = await findCheckout(host.git, record.origin);
-  return checkout ? uncommittedIn(host, record, checkout) : [];
-}
-
-async function uncommittedIn(host: WorktreeHost, record: WorktreeRecord, checkout: Checkout): Promise<string[]> {
-  const index = path.join(checkout.gitDir, 'index');
-  const { commit: head } = await readHead(host.git, checkout.gitDir);
-  const use = { head, objects: 'scratch', index, files: true } as const;
-  const entries = await sealed(await sealFor(host, record, checkout), use, (git) => readStatus(git, checkout.workTree));
-  return entries.map((entry) => entry.path);
-}
-
-async function requireRoom(
-  host: WorktreeHost,
-  record: WorktreeRecord,
-  checkout: Checkout,
-  update: Omit<CheckoutUpdate, 'index'>,
-): Promise<void> {
-  const operation = await operationInProgress(checkout.gitDir);
-  if (operation !== undefined)
-    throw refusal(`A ${operation} is in progress in ${checkout.workTree}; finish or abort it first.`);
-  const index = path.join(checkout.gitDir, 'index');
-  // A patch does not write this index, but whoever holds it is working on these files.
-  if (!(await isGoneWithin(`${index}.lock`, LOCK_PATIENCE_MS)))
-    throw refusal(
-      `Another git process is running in ${checkout.workTree} (${index}.lock); wait for it, or remove the file if there is none.`,
-    );
-  const inTheWay = await filesInTheWay(await sealFor(host, record, checkout), { ...update, index });
-  if (inTheWay.length > 0)
-    throw refusal(
-      `Files in ${checkout.workTree} have uncommitted changes that would be overwritten: ${nameSome(inTheWay)}. Commit, stash or move them first.`,
-    );
-}
-
-const LOCK_PATIENCE_MS = 2_000;
-
-async function isGoneWithin(file: string, ms: number): Promise<boolean> {
-  for (const until = performance.now() + ms; ; await sleep(20)) {
-    if (!(await lstat(file).catch(() => undefined))) return true;
-    if (performance.now() > until) return false;
-  }
 }
 
 async function doneBefore(host: WorktreeHost, record: WorktreeRecord, mode: ApplyMode): Promise<ApplyOutcome> {
