@@ -180,7 +180,11 @@ test('an answer cannot put what a rule denies in the place of what was asked', a
 test('a rule answers for sub-agents too, and not once a command has left the directory', async () => {
   const h = shared();
   h.model.on('sub-agent at work').reply(bash('make ok'), text('sub-agent done'));
-  const agent = tool('Agent', { description: 'x', prompt: 'sub-agent at work', subagent_type: 'general-purpose' });
+  // In the background, its end would be a turn of its own on a slow machine.
+  const agent = tool('Agent', {
+    ...{ description: 'x', prompt: 'sub-agent at work', subagent_type: 'general-purpose' },
+    run_in_background: false,
+  });
   const { outcomes } = await decided(
     h,
     'delegate it',
