@@ -181,7 +181,9 @@ export class FleetSession {
       return session.status === 'idle' || session.status === 'error' ? session : undefined;
     });
     this.#front.count(status === 'error' ? 'turns stopped with their hub' : `turns ${status}`);
-    if (status === 'error' && !/reply (to continue|resumes)/i.test(String(result?.result)))
+    // A process that was about to start when its hub lost the store says that it has to be tried again.
+    const isNamed = result?.errorSubtype === 'start_failed' ? /try again/i : /reply (to continue|resumes)/i;
+    if (status === 'error' && !isNamed.test(String(result?.result)))
       throw new Violation(`Session ${this.#id} failed: ${JSON.stringify(result)}`);
     if (status === 'idle') this.#results.push(answerIn(result?.result) ?? '');
     const [request] = requests;
