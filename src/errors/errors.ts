@@ -94,6 +94,11 @@ const OWN_FILES: Readonly<Record<string, string>> = {
   ELOOP: 'it is a symbolic link, which is not followed. Replace it with a file of this user',
 };
 
+/** Such as a store that is away: the same call may work later. */
+export function isUnavailable(error: unknown): error is DomainError {
+  return error instanceof DomainError && error.code === 'UNAVAILABLE';
+}
+
 /** A failed call is not a bug where the machine is short of something: it works again once that is fixed. */
 export function shortageOf(error: unknown): DomainError | undefined {
   return describe(error, SHORTAGES);

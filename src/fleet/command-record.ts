@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/load-settings.ts';
 import { RULE_SETTINGS } from '../engine/rules/rule-intersection.ts';
 import type { CommandedBy } from '../engine/elsewhere/elsewhere.ts';
-import { DomainError, ERROR_CODES, messageOf, type ErrorCode } from '../errors/errors.ts';
+import { DomainError, ERROR_CODES, isUnavailable, messageOf, type ErrorCode } from '../errors/errors.ts';
 import { Command } from '../schema/commands.ts';
 import { ownerRecord } from '../schema/records.ts';
 import type { StoredCommand, HubRef, CommandProgress } from '../schema/store.ts';
@@ -138,7 +138,7 @@ async function lookUntil<T>(
 
 /** What the store itself says while it is unavailable; errors about a command are `CommandError`s. */
 function isAway(error: unknown): boolean {
-  return !(error instanceof CommandError) && error instanceof DomainError && error.code === 'UNAVAILABLE';
+  return !(error instanceof CommandError) && isUnavailable(error);
 }
 
 /** The outcome of a command, as opposed to trouble on the way to it. */

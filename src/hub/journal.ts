@@ -373,12 +373,16 @@ export class Journal implements SessionArchive {
 
   /** One change that the store refuses must not keep the others from being stored. */
   async #refused(changes: readonly Change[], error: StoreConflict): Promise<void> {
-    const [change, ...others] = changes;
-    if (others.length > 0) for (const one of changes) await this.#writeReliably([one]);
-    else if (change?.type === 'event.append' && change.afterDropped !== true && error.conflict === 'outOfStep')
-      // The one before it was refused: it counts as dropped, or all that follow would be refused too.
-      await this.#writeReliably([{ ...change, afterDropped: true }]);
-    else this.#options.log('error', `not stored (${String(change?.type)}): ${messageOf(error)}`);
+    if (changes.length > 1) {
+      for (const one of changes) await this.#writeReliably([one]);
+      return;
+    }
+    for (const change of changes) {
+      if (change.type === 'event.append' && change.afterDropped !== true && error.conflict === 'outOfStep')
+        // The one before it was refused: it counts as dropped, or all that follow would be refused too.
+        await this.#writeReliably([{ ...change, afterDropped: true }]);
+      else this.#options.log('error', `not stored (${change.type}): ${messageOf(error)}`);
+    }
   }
 
   /** This incarnation of the hub is over. */

@@ -19,7 +19,7 @@ const base = z.object({
   commit: z.string(),
 });
 
-/** An `apply` that has started to change what others see. */
+/** An `apply` that changes what others see, or is about to. */
 const applyJournal = z.object({
   operation: z.literal('apply'),
   mode: z.enum(APPLY_MODES),

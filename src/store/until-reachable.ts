@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DomainError } from '../errors/errors.ts';
+import { isUnavailable } from '../errors/errors.ts';
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
@@ -10,8 +10,7 @@ export async function untilReachable<T>(ask: () => Promise<T>, isOver: () => boo
     try {
       return await ask();
     } catch (error) {
-      const isAway = error instanceof DomainError && error.code === 'UNAVAILABLE';
-      if (!isAway || isOver()) throw error;
+      if (!isUnavailable(error) || isOver()) throw error;
       await delay(pause, undefined, { ref: false });
     }
   }

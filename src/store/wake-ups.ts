@@ -1,4 +1,4 @@
-import { DomainError } from '../errors/errors.ts';
+import { isUnavailable } from '../errors/errors.ts';
 import type { Change } from '../schema/store.ts';
 import { StoreUncertain, type StoreNews, type Store, type FeedPage } from './contract.ts';
 
@@ -112,7 +112,7 @@ export async function writeReliably(
       return await store.write(changes);
     } catch (error) {
       if (error instanceof StoreUncertain) uncertain = error;
-      if (!uncertain || !(error instanceof DomainError) || error.code !== 'UNAVAILABLE') throw error;
+      if (!uncertain || !isUnavailable(error)) throw error;
       if (tries === MAX_ATTEMPTS || performance.now() - begun > PATIENCE_MS) throw uncertain;
     }
     const { woken, stop } = nextWake(store);

@@ -209,7 +209,10 @@ describe('apply', () => {
     expect(await status()).toBe(mode === 'merge' ? '' : ' M a.txt\n D gone.txt\n?? new/');
   });
 
-  test('is completed for every session, in whatever order, when several were interrupted at once', async () => {
+  test.each([
+    ['waited', 'wrote'],
+    ['wrote', 'waited'],
+  ])('of two cut off at once, completes the one that %s and then the one that %s', async (first) => {
     const second = (await createWorktree(scene.worktrees, { sessionId: 'abcdef02-x', cwd: scene.repo })).record;
     await scene.write('second.txt', 'second\n', second.path);
     await work();
@@ -224,9 +227,8 @@ describe('apply', () => {
     const meanwhile = () => expect(applyWork(waiting, second, { mode: 'merge' })).rejects.toThrow('cut off');
     const writing = { ...scene.worktrees, checkpoint: cutOffBefore('apply-ref', meanwhile) };
     await expect(apply('merge', writing)).rejects.toThrow('cut off');
-    await applyWork(scene.worktrees, (await loadRecord(scene.worktrees, second.id))!, { mode: 'merge' });
-    record = await current();
-    await apply('merge');
+    const ids = first === 'waited' ? [second.id, record.id] : [record.id, second.id];
+    for (const id of ids) await applyWork(scene.worktrees, (await loadRecord(scene.worktrees, id))!, { mode: 'merge' });
     await expectApplied();
     expect(await scene.read('second.txt')).toBe('second\n');
     expect(await status()).toBe('');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { DomainError, messageOf } from '../../errors/errors.ts';
+import { DomainError, isUnavailable, messageOf } from '../../errors/errors.ts';
 import {
   StoreUncertain,
   type Backend,
@@ -253,7 +253,7 @@ function refusedOrUncertain(error: unknown): never {
 
 /** Lost in the middle of a commit. */
 function uncertain(error: unknown): never {
-  throw error instanceof DomainError && error.code === 'UNAVAILABLE' ? new StoreUncertain(error) : error;
+  throw isUnavailable(error) ? new StoreUncertain(error) : error;
 }
 
 const numberedTexts = new Map<string, string>();

@@ -255,12 +255,15 @@ async function carryOut(
   { take, again = false }: { readonly take?: WorkCommit['take'] | undefined; readonly again?: boolean },
 ): Promise<void> {
   const { waits, ...begun } = journal;
-  const { ref, from, to, checkout } = journal;
+  const { ref, from, to, checkout } = begun;
   const update = async (): Promise<void> => {
     if (waits === true) {
       // Two that wrote from the same base could not both be finished.
-      const [other] = (await othersHere(host, record, journal)).filter((one) => one.journal.waits !== true);
-      if (other) throw refusal(`An apply of session ${other.sessionId} was interrupted in the meantime; try again.`);
+      const other = (await othersHere(host, record, begun)).find((one) => one.journal.waits !== true);
+      if (other)
+        throw refusal(
+          `An apply of session ${other.sessionId} is under way, or was interrupted in the meantime; try again.`,
+        );
       await saveRecord(host, { ...record, journal: begun });
     }
     await checkpoint(host, 'apply-files');

@@ -1,3 +1,5 @@
+/** The checkouts that people work in, as opposed to the worktrees of sessions. */
+
 import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,8 +11,6 @@ import { readStatus } from '../git/status.ts';
 import { filesInTheWay, type CheckoutUpdate } from './check-out-files.ts';
 import { nameSome, operationInProgress, refusal } from './commit-work.ts';
 import { sealOf, type WorktreeHost } from './worktree-records.ts';
-
-/** The checkouts that people work in, as opposed to the worktrees of sessions. */
 
 const LOCK_PATIENCE_MS = 2_000;
 
