@@ -160,6 +160,20 @@ test(
   2 * WITHIN_MS,
 );
 
+test(
+  'a demo of the dashboard that is killed leaves no process: its hub notices and ends',
+  async () => {
+    const demo = spawn(process.execPath, [builtServer(), 'demo', '--dashboard'], { env: place.env(), stdio: 'pipe' });
+    onTestFinished(() => void demo.kill('SIGKILL'));
+    let output = '';
+    demo.stdout.setEncoding('utf8').on('data', (piece: string) => (output += piece));
+    await eventually(() => output.includes('#code='), { within: WITHIN_MS, what: 'the demo prints its link' });
+    demo.kill('SIGKILL');
+    await eventually(() => running(path.dirname(place.home)).length === 0, { what: 'no process of the demo is left' });
+  },
+  WITHIN_MS,
+);
+
 describe('live', () => {
   /** Stands in for the user's own model, which does not know where the project is. */
   async function ownModel(...replies: ReplyLike[]): Promise<Record<string, string>> {

@@ -309,6 +309,46 @@ describe('existing files', () => {
     expect(await readFile(file, 'utf8')).toBe(`${CLIENT_FILES.codex.text}\n# last words\n[tui]\ntheme = "x"\n`);
   });
 
+  test.each([
+    ['an unquoted value', 'model = gpt\n', 1],
+    ['a header that is not closed', 'model = "gpt"\n\n[mcp_servers\n', 3],
+    ['a line without a value', '[tui]\ntheme\n', 2],
+    ['a text that does not end', '[tui]\n# a comment that is fine\ntheme = "dark\n', 3],
+    ['a list that does not end', '[tui]\nkeys = ["a", \n', 2],
+  ])('a Codex file that Codex cannot read is left alone: %s', async (_, text, line) => {
+    const file = await writeOriginal('codex', text);
+    const outcome = await run('install', ['codex', '--yes']);
+    expect(outcome.text).toContain(
+      `cannot be changed safely: line ${String(line)} is not valid TOML. Please edit it by hand.`,
+    );
+    expect(outcome.code).toBe(1);
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
+  test('a Codex file in all the notations of TOML is changed, and restored exactly', async () => {
+    const text = `"quoted key" = 'literal # text'
+at = 1979-05-27T07:32:00Z
+n = -1_000.5e3 # it's a number
+big = +inf
+deep."dotted [key]" = { a = [1, 2], b = "]" }
+
+[ spaced . 'x.[y]' ]
+list = [
+  "a", # it's a comment
+  'b',
+]
+[[many]]
+raw = '''
+[not a table
+'''
+`;
+    const file = await writeOriginal('codex', text);
+    expect((await run('install', ['codex', '--yes'])).code).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe(`${text}\n${CODEX_TABLE}`);
+    await run('uninstall', ['codex', '--yes']);
+    expect(await readFile(file, 'utf8')).toBe(text);
+  });
+
   test('a relative path is made absolute, since the client may start the server anywhere', async () => {
     const file = await writeOriginal('cursor');
     const flags = new Map<SettingKey, string>([['stateDir', './state']]);

@@ -71,6 +71,11 @@ export class PseudoTerminal {
     this.#child.stdin?.write(keys);
   }
 
+  /** No key will be pressed any more. */
+  end(): void {
+    this.#child.stdin?.end();
+  }
+
   /** As dragging the corner of the window does. */
   resize(columns: number): void {
     spawnSync('stty', ['-F', this.#device, 'cols', String(columns)]);

@@ -40,6 +40,8 @@ export async function runInForeground({
     process.stdout.write(`claude-code-mcp hub ${version}: ${hub.url} (pid ${String(process.pid)})\n`);
     await new Promise<void>((resolve) => {
       for (const signal of SIGNALS) process.on(signal, () => resolve());
+      // Only for a parent that opened a channel to it, such as a demo: without one this never happens.
+      process.on('disconnect', () => resolve());
       void hub.stopRequested.then((how) => {
         if (how === 'restart') exitCode = START_AGAIN;
         if (how !== 'stop') processes = 'keep';

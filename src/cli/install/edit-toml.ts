@@ -64,7 +64,12 @@ function refuseOtherForms(text: string, path: readonly string[]): void {
   }
 }
 
-const HEADER = /^[ \t]*\[\[?([^[\]\n]+)\]\]?[ \t]*(?:#[^\n]*)?\r?$/;
+const KEY = /(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')/;
+const KEYS = new RegExp(`${KEY.source}(?:[ \\t]*\\.[ \\t]*${KEY.source})*`);
+const HEADER = new RegExp(`^[ \\t]*\\[\\[?[ \\t]*(${KEYS.source})[ \\t]*\\]\\]?[ \\t]*(?:#[^\\n]*)?\\r?$`);
+const ASSIGNMENT = new RegExp(
+  `^[ \\t]*${KEYS.source}[ \\t]*=[ \\t]*(?:["'[{]|true\\b|false\\b|[+-]?(?:inf\\b|nan\\b|\\d))`,
+);
 const NESTING: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 };
 const TOKEN = /"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]/g;
 
@@ -74,11 +79,24 @@ function tablesOf(text: string): Table[] {
     const header = HEADER.exec(line)?.[1];
     if (header !== undefined) tables.push({ path: keysOf(header), start, end });
     else if (!/^\s*(#.*)?$/.test(line)) {
+      if (!isAssignment(line))
+        throw new TomlTextError(`line ${String(text.slice(0, start).split('\n').length)} is not valid TOML`);
       const current = tables.at(-1);
       if (current) current.end = end;
     }
   }
   return tables;
+}
+
+/** What a program cannot read, it must not add to: a client ignores a file with one invalid line, whatever is appended. */
+function isAssignment(line: string): boolean {
+  if (!ASSIGNMENT.test(line)) return false;
+  let depth = 0;
+  const rest = line.replace(TOKEN, (token) => {
+    depth += NESTING[token] ?? 0;
+    return '';
+  });
+  return depth === 0 && !/["']/.test(rest);
 }
 
 /** Logical lines: a multi-line array or string counts as one. */

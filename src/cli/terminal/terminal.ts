@@ -73,12 +73,14 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** One key as it is pressed, without echo. Ctrl-C is `interrupt`, the end of the input `end`. */
   key(): Promise<string>;
-  /** Drops what was typed before now. False if there was a Ctrl-C in it. */
+  /** Drops what was typed before now. False if there was a Ctrl-C or the end of the input in it. */
   dropTyped(): Promise<boolean>;
 }
 
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
+/** What Linux makes of a Ctrl-D that came before single keys were read. */
+const EARLIER_CTRL_D = '\u0000';
 
 export function openTerminal(): Terminal {
   const { stdin, stdout } = process;
@@ -140,7 +142,7 @@ async function pressedKey(): Promise<string> {
     // An arrow or a function key arrives as one sequence, which must not be taken for an escape and letters.
     const key = text.startsWith('\u001b') ? text : (Array.from(text)[0] ?? CTRL_D);
     if (text.length > key.length) stdin.unshift(text.slice(key.length));
-    return key === CTRL_C ? 'interrupt' : key === CTRL_D ? 'end' : key;
+    return key === CTRL_C ? 'interrupt' : key === CTRL_D || key === EARLIER_CTRL_D ? 'end' : key;
   } finally {
     stdin.setRawMode(false);
   }
@@ -163,7 +165,7 @@ async function dropTyped(): Promise<boolean> {
   stdin.off('data', read);
   stdin.pause();
   stdin.setRawMode(false);
-  return !typed.includes(CTRL_C);
+  return ![CTRL_C, CTRL_D, EARLIER_CTRL_D].some((key) => typed.includes(key));
 }
 
 /** A line in rows that fit. Each but the first starts with a bar, so that none can pass for a line of a command. */

@@ -241,6 +241,20 @@ it.runIf(HAS_TERMINALS)('a key pressed while nothing was waiting does not answer
   expect(made('unseen')).toBe(false);
 });
 
+it.runIf(HAS_TERMINALS)('an input that ended before a request is shown leaves it waiting', async () => {
+  const h = shared();
+  h.model.on('ask nobody').reply(touch('unasked'), text('asked'));
+  const { sessionId } = await h.ok('claude_code', { prompt: 'ask nobody' });
+  const { requestId } = await waiting(sessionId);
+  process.kill(h.hub.pid, 'SIGSTOP');
+  const terminal = await atTerminal(['allow', requestId]).finally(() => process.kill(h.hub.pid, 'SIGCONT'));
+  terminal.end();
+  await terminal.exited;
+  expect((await waiting(sessionId)).requestId).toBe(requestId);
+  await h.ok('claude_code_session', { action: 'cancel', sessionId });
+  expect(made('unasked')).toBe(false);
+});
+
 it.runIf(HAS_TERMINALS)('a key pressed before allow has shown its request does not answer it', async () => {
   const h = shared();
   const options = ['red', 'blue'].map((label) => ({ label, description: label }));

@@ -176,7 +176,8 @@ class DemoHub {
     const child = spawn(process.execPath, [program, 'hub', ...this.#place(), ...rules], {
       cwd: this.#cwd,
       env: this.#env,
-      stdio: ['ignore', 'ignore', 'inherit'],
+      // The channel tells the hub when the demo is gone, even if it was killed.
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       // Ctrl-C in a terminal goes to the whole group; the hub is told by the demo, once.
       detached: process.platform !== 'win32',
       windowsHide: true,
