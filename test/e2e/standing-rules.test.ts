@@ -150,11 +150,13 @@ test('a rule answers what it matches, and nothing that Claude Code wants a perso
 test('what a rule denies holds where Claude Code would not ask', async () => {
   const h = shared();
   const write = tool('Write', { file_path: join(h.project, 'secrets/key'), content: 'x' });
-  const allowed = { allowedTools: ['Bash(git push *)', 'Write'], permissionMode: 'acceptEdits' };
-  const { outcomes, result } = await decided(h, 'push it', allowed, bash('git push origin'), write, bash('ls docs'));
+  const allowed = { allowedTools: ['Bash(git *)', 'Write'], permissionMode: 'acceptEdits' };
+  const pushes = ['git push origin', 'git -C . -c push.default=current push'].map((command) => bash(command));
+  const { outcomes, result } = await decided(h, 'push it', allowed, ...pushes, write, bash('ls docs'));
   expect(outcomes).toMatchObject([{ decision: 'deny', source: 'caller' }]);
   expect(result.permissionDenials).toMatchObject([
     { by: 'rule', what: 'git push origin' },
+    { by: 'rule', what: 'git -C . -c push.default=current push', rule: { id: 'no-push' } },
     { by: 'rule' },
     { by: 'caller', what: 'ls docs' },
   ]);

@@ -85,7 +85,38 @@ export function commandsIn(line: string): string[] {
     return [...commandsFrom(part, false), ...commandsFrom(bare, bare !== part)];
   });
   // A program may be named by its path.
-  return [...new Set(commands.flatMap((command) => [command, command.replace(/^\S*\//, '')]))];
+  const named = commands.flatMap((command) => [command, command.replace(/^\S*\//, '')]);
+  return [...new Set(named.flatMap((command) => [command, withoutGitOptions(command)]))];
+}
+
+/** Options between `git` and its command that take the next word. */
+const VALUED_GIT_OPTIONS: ReadonlySet<string> = new Set(
+  '-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source'.split(' '),
+);
+
+/** `git -C docs -c a=b push` is a `git push`. */
+function withoutGitOptions(command: string): string {
+  const [program, ...words] = command.split(' ');
+  if (program !== 'git' || words[0]?.startsWith('-') !== true) return command;
+  let at = 0;
+  for (let option = words[at]; option?.startsWith('-') === true; option = words[at]) {
+    at++;
+    if (VALUED_GIT_OPTIONS.has(option)) at = endOfValue(words, at);
+  }
+  return ['git', ...words.slice(at)].join(' ');
+}
+
+/** A quoted value may contain blanks. */
+function endOfValue(words: readonly string[], start: number): number {
+  let quote = '';
+  for (let at = start; at < words.length; at++) {
+    for (const character of words[at] ?? '') {
+      if (quote === character) quote = '';
+      else if (quote === '' && (character === '"' || character === "'")) quote = character;
+    }
+    if (quote === '') return at + 1;
+  }
+  return start + 1;
 }
 
 const SEPARATORS = /[;&|\n()`{}]+|\s-(?:exec|ok)(?:dir)?\s/;

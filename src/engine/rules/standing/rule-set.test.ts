@@ -337,6 +337,9 @@ test.each([
   expect(rules.decide(call, place, NOW)?.decision).toBe(denied ? 'deny' : undefined);
 });
 
+/** Also with options before the command, which Claude Code would take for another one. */
+const PUSHES = ['Bash(git push *)', 'Bash(git -* push)', 'Bash(git -* push *)'];
+
 test('what denies and asks is imposed on Claude Code in its own words', () => {
   const rules = new RuleSet([
     rule({ tool: 'Bash', match: 'npm test' }),
@@ -348,11 +351,11 @@ test('what denies and asks is imposed on Claude Code in its own words', () => {
     rule({ tool: 'Bash', match: 'y', decision: 'ask', expiresAt: NOW }),
   ]);
   expect(rules.imposed(place, NOW)).toEqual({
-    deny: ['Bash(git push *)', `Edit(/${APP}/secrets/**)`],
+    deny: [...PUSHES, `Edit(/${APP}/secrets/**)`],
     ask: ['Edit', 'Write', 'NotebookEdit', `Read(/${APP}/**/*.env)`],
   });
   expect(rules.imposed(worktree, NOW).deny).toEqual([
-    'Bash(git push *)',
+    ...PUSHES,
     `Edit(/${APP}/secrets/**)`,
     'Edit(//trees/1/secrets/**)',
   ]);

@@ -296,11 +296,21 @@ const FILE_RULES: ReadonlySet<string> = new Set(['Edit', 'Read']);
 function imposedRules({ tool, match = '', directory }: StandingRule, place: RulePlace): string[] {
   if (ALL.test(match)) return [tool, ...(FAMILIES.get(tool) ?? [])];
   const written = IMPOSED_AS.get(tool) ?? tool;
-  if (!FILE_RULES.has(written)) return [`${tool}(${match})`];
+  if (!FILE_RULES.has(written)) return commandForms(tool, match).map((form) => `${tool}(${form})`);
   return imposedBases(directory, place).map((base) => {
     const pattern = absoluteSpecifier(match.replace(/\/$/, ''), base).replaceAll('\\', '/');
     return `${written}(/${pattern.startsWith('/') ? pattern : `/${pattern}`})`;
   });
+}
+
+/**
+ * Claude Code (2.1.325) takes `git -C dir push` for another command than `git push`, and after a wildcard, ` *` means at
+ * least one more word.
+ */
+function commandForms(tool: string, match: string): string[] {
+  const [, command, open] = /^\s*git\s+(\w.*?)((?: |:)\*)?$/.exec(match) ?? [];
+  if (command === undefined || !COMMAND_TOOLS.has(tool)) return [match];
+  return [match, `git -* ${command}`, ...(open === undefined ? [] : [`git -* ${command} *`])];
 }
 
 /** Where on disk a rule's directory is for this session: in a worktree too. */
