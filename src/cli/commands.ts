@@ -2,68 +2,121 @@ import { COMMANDS, type CommandName } from '../config/command-line.ts';
 import { optionLines, wrap } from '../config/help.ts';
 import { AUDIT_KINDS } from '../schema/enums.ts';
 import { HUB_ONLY_KEYS, type SettingKey } from '../config/settings-table.ts';
-import { type Flag, type Flags, requireAction } from './parse-flags.ts';
+import { type Flag, type Flags, listed, requireAction } from './parse-flags.ts';
 
-/** What a command's own help says. Its flags are parsed by the same table. */
+/** What the help of a command, or of one of its actions, says. Its flags are parsed by the same table. */
 interface CommandHelp {
   /** After the name of the command. */
   readonly usage: readonly string[];
   readonly about?: string;
-  /** Words after the command. */
-  readonly actions?: Readonly<Record<string, string>>;
+  /** Words after the command, each with a help of its own. */
+  readonly actions?: Actions;
   readonly flags: Flags;
   /** Settings that matter to it; all of them can be given. */
   readonly settings?: readonly SettingKey[];
   readonly examples: readonly string[];
 }
 
+/** A word after a command. */
+interface ActionHelp {
+  readonly meaning: string;
+  /** After the word; one line each. */
+  readonly usage?: readonly string[];
+  readonly about?: string;
+  readonly flags: Flags;
+  readonly settings?: readonly SettingKey[];
+  /** After the name of the command; without it, the action alone. */
+  readonly example?: string;
+}
+
+type Actions = Readonly<Record<string, ActionHelp>>;
+
 const JSON_FLAG = { json: { meaning: 'print JSON' } } satisfies Flags;
 const URL_FLAG = {
   url: { value: 'url', meaning: 'the hub of another machine; needs a token in CLAUDE_CODE_MCP_TOKEN' },
 } satisfies Flags;
 const YES = { short: 'y' } as const;
+const ALL_SETTINGS = 'All settings: claude-code-mcp --help';
 
 export const HUB_ACTIONS = {
-  start: { meaning: 'start it in the background', flags: {} },
+  start: {
+    meaning: 'start it in the background',
+    usage: ['[settings]'],
+    about: `Does nothing if it runs already. ${ALL_SETTINGS}`,
+    flags: {},
+    settings: HUB_ONLY_KEYS,
+    example: 'start --listen 127.0.0.1:7433',
+  },
   stop: {
     meaning: 'stop it and end what its sessions do; they can be continued later',
-    flags: { keep: { meaning: 'with stop: their work goes on, and the next hub takes it over' } },
+    usage: ['[--keep]'],
+    flags: { keep: { meaning: 'their work goes on, and the next hub takes it over' } },
   },
-  restart: { meaning: 'restart it, with the flags it was started with unless others are given', flags: {} },
-  status: { meaning: 'whether it runs, and where', flags: JSON_FLAG },
+  restart: {
+    meaning: 'restart it, with the flags it was started with unless others are given',
+    usage: ['[settings]'],
+    about: `What its sessions do goes on. ${ALL_SETTINGS}`,
+    flags: {},
+    settings: HUB_ONLY_KEYS,
+  },
+  status: { meaning: 'whether it runs, and where', usage: ['[--json]'], flags: JSON_FLAG },
   logs: {
     meaning: 'its log',
-    flags: { follow: { short: 'f', meaning: 'with logs: show lines as they come' } },
+    usage: ['[--follow]'],
+    flags: { follow: { short: 'f', meaning: 'show lines as they come' } },
+    example: 'logs --follow',
   },
   open: {
     meaning: 'open the dashboard in the browser, signed in',
+    usage: ['[--print | --qr]'],
+    about: 'The link works once, within two minutes.',
     flags: {
-      print: { meaning: 'with open: print the sign-in link; with install: print the service file' },
-      qr: { meaning: 'with open: show the sign-in link as a QR code, for a phone' },
+      print: { meaning: 'print the sign-in link' },
+      qr: { meaning: 'show the sign-in link as a QR code, for a phone' },
     },
   },
   install: {
     meaning: 'run it as a service of this user',
-    flags: { print: { meaning: 'with open: print the sign-in link; with install: print the service file' } },
+    usage: ['[--print] [settings]'],
+    about: `Settings given here become part of the service. ${ALL_SETTINGS}`,
+    flags: { print: { meaning: 'print the service file' } },
+    settings: HUB_ONLY_KEYS,
   },
   uninstall: { meaning: 'remove the service', flags: {} },
-} satisfies Readonly<Record<string, { readonly meaning: string; readonly flags: Flags }>>;
+} satisfies Actions;
 
-export const TOKEN_FLAGS = {
+export const TOKEN_ACTIONS = {
   create: {
-    role: { value: 'role', meaning: 'viewer, caller, approver or admin' },
-    attended: { meaning: 'a person uses it: its form answers count as theirs' },
-    expires: { value: 'duration', meaning: '90m, 12h, 30d, 4w or 1y, or never; 90d if omitted' },
-    ...JSON_FLAG,
+    meaning: 'create one',
+    usage: ['<name> --role <role> [--attended] [--expires <duration>] [--json]'],
+    about: 'The token is shown once.',
+    flags: {
+      role: { value: 'role', meaning: 'viewer, caller, approver or admin' },
+      attended: { meaning: 'a person uses it: its form answers count as theirs' },
+      expires: { value: 'duration', meaning: '90m, 12h, 30d, 4w or 1y, or never; 90d if omitted' },
+      ...JSON_FLAG,
+    },
+    example: 'create ci --role caller --expires 30d',
   },
-  list: JSON_FLAG,
-  revoke: JSON_FLAG,
-} satisfies Record<string, Flags>;
+  list: { meaning: 'list them', usage: ['[--json]'], flags: JSON_FLAG },
+  revoke: {
+    meaning: 'revoke one; it is refused from then on',
+    usage: ['<id or name> [--json]'],
+    flags: JSON_FLAG,
+    example: 'revoke ci',
+  },
+} satisfies Actions;
 
-export const WORKTREES_FLAGS = {
-  list: JSON_FLAG,
-  prune: { yes: { ...YES, meaning: 'with prune: remove without asking' } },
-} satisfies Record<string, Flags>;
+export const WORKTREES_ACTIONS = {
+  list: { meaning: 'list them, with what is not merged', usage: ['[--json]'], flags: JSON_FLAG },
+  prune: {
+    meaning: 'remove those that are done',
+    usage: ['[--yes]'],
+    about:
+      'Those whose work is merged or applied, and that have been idle for an hour. What they are is shown, and asked, before anything is removed.',
+    flags: { yes: { ...YES, meaning: 'remove without asking' } },
+  },
+} satisfies Actions;
 
 export const AUDIT_FLAGS = {
   session: { value: 'id', meaning: 'only this session' },
@@ -83,20 +136,47 @@ const RULE_SCOPE_FLAGS = {
   everywhere: { meaning: 'for every directory' },
 } satisfies Flags;
 
-export const RULES_FLAGS = {
-  list: { ...JSON_FLAG, ...URL_FLAG },
+const RULE_USAGE = "allow|deny|ask '<tool>(<match>)'";
+const RULE_SCOPE_USAGE = '[--directory <dir> | --everywhere]';
+const PACKS = 'Packs: reading, git-local.';
+
+export const RULES_ACTIONS = {
+  list: { meaning: 'list them', usage: ['[--json]'], flags: { ...JSON_FLAG, ...URL_FLAG } },
   add: {
-    ...RULE_SCOPE_FLAGS,
-    ...URL_FLAG,
-    principal: { value: 'id', meaning: 'only for sessions of this principal' },
-    note: { value: 'text', meaning: 'why it was made' },
-    expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
+    meaning: 'make one, after its replay was shown',
+    usage: [`${RULE_USAGE} ${RULE_SCOPE_USAGE} [--principal <id>] [--note <text>] [--expires <duration>]`],
+    flags: {
+      ...RULE_SCOPE_FLAGS,
+      ...URL_FLAG,
+      principal: { value: 'id', meaning: 'only for sessions of this principal' },
+      note: { value: 'text', meaning: 'why it was made' },
+      expires: { value: 'duration', meaning: 'such as 30d; never if omitted' },
+    },
+    example: "add allow 'Bash(npm test)'",
   },
-  remove: URL_FLAG,
-  replay: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG, ...URL_FLAG },
-  import: { ...RULE_SCOPE_FLAGS, ...URL_FLAG },
-  export: URL_FLAG,
-} satisfies Record<string, Flags>;
+  remove: {
+    meaning: 'remove one',
+    usage: ['<id>'],
+    about: 'The id may be shortened.',
+    flags: URL_FLAG,
+    example: 'remove 7d0c44e1',
+  },
+  replay: {
+    meaning: 'what it would have answered of the requests that people decided',
+    usage: [`${RULE_USAGE} ${RULE_SCOPE_USAGE} [--json]`, `<file or pack> ${RULE_SCOPE_USAGE} [--json]`],
+    about: PACKS,
+    flags: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG, ...URL_FLAG },
+    example: 'replay reading',
+  },
+  import: {
+    meaning: 'take the rules of a file or a pack',
+    usage: [`<file or pack> ${RULE_SCOPE_USAGE}`],
+    about: PACKS,
+    flags: { ...RULE_SCOPE_FLAGS, ...URL_FLAG },
+    example: 'import git-local',
+  },
+  export: { meaning: 'print them as a file', flags: URL_FLAG, example: 'export > rules.json' },
+} satisfies Actions;
 
 export const DOCTOR_FLAGS = {
   offline: { meaning: 'make no request to the model; the login is then not verified' },
@@ -126,17 +206,13 @@ export const INSTALL_FLAGS = {
   uninstall: UNINSTALL_FLAGS,
 } satisfies Record<string, Flags>;
 
-const HUB_FLAGS = {
-  json: { meaning: 'with status: print JSON' },
-  ...HUB_ACTIONS.stop.flags,
-  ...HUB_ACTIONS.logs.flags,
-  ...HUB_ACTIONS.open.flags,
-} satisfies Flags;
-
 const CLIENT_FLAGS = { ...JSON_FLAG, ...URL_FLAG } satisfies Flags;
 const FOLLOW = {
   follow: { meaning: 'show what it does until it is at rest; the exit code is 1 if it failed' },
 } satisfies Flags;
+
+/** The permission modes that a person may start a session in. */
+export const START_MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto'] as const;
 
 /** The flags of the commands that use a running hub. */
 export const CLIENT_COMMAND_FLAGS = {
@@ -151,7 +227,7 @@ export const CLIENT_COMMAND_FLAGS = {
     ...CLIENT_FLAGS,
     cwd: { value: 'directory', meaning: 'where it works; this directory if omitted' },
     model: { value: 'model', meaning: 'the model' },
-    'permission-mode': { value: 'mode', meaning: 'default, acceptEdits, plan, dontAsk or auto' },
+    'permission-mode': { value: 'mode', meaning: listed(START_MODES, 'or') },
     worktree: { meaning: 'in a git worktree of its own' },
     ...FOLLOW,
   },
@@ -171,17 +247,16 @@ const SHORT_IDS = 'The id may be shortened.';
 const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   serve: {
     usage: ['[settings]'],
-    about:
-      'Serves one MCP client over stdin and stdout, through the hub of this user if one runs. MCP clients start this command themselves; "install" tells them how. All settings: claude-code-mcp --help',
+    about: `Serves one MCP client over stdin and stdout, through the hub of this user if one runs. MCP clients start this command themselves; "install" tells them how. ${ALL_SETTINGS}`,
     flags: {},
     settings: ['toolset', 'approvals', 'allowedDirs', 'sandbox', 'hub'],
     examples: ['claude-code-mcp --toolset explicit --approvals human'],
   },
   hub: {
-    usage: ['[settings]', '<action> [flags] [settings]'],
-    about: 'Without an action it runs in the foreground.',
-    actions: Object.fromEntries(Object.entries(HUB_ACTIONS).map(([name, { meaning }]) => [name, meaning])),
-    flags: HUB_FLAGS,
+    usage: ['[settings]'],
+    about: `Without an action it runs in the foreground. ${ALL_SETTINGS}`,
+    actions: HUB_ACTIONS,
+    flags: {},
     settings: HUB_ONLY_KEYS,
     examples: ['claude-code-mcp hub start --listen 127.0.0.1:7433', 'claude-code-mcp hub logs --follow'],
   },
@@ -236,7 +311,7 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   },
   doctor: {
     usage: ['[--offline] [--json] [settings]'],
-    about: 'Exits with 0 if there is nothing to fix.',
+    about: `Exits with 0 if there is nothing to fix. ${ALL_SETTINGS}`,
     flags: DOCTOR_FLAGS,
     examples: ['claude-code-mcp doctor'],
   },
@@ -253,51 +328,32 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
     examples: ['claude-code-mcp audit --last 20'],
   },
   token: {
-    usage: [
-      'create <name> --role <role> [--attended] [--expires <duration>] [--json]',
-      'list [--json]',
-      'revoke <id or name> [--json]',
-    ],
+    usage: [],
     about: 'For programs and people that use the hub over HTTP. A token is shown once, when it is created.',
-    actions: { create: 'create one', list: 'list them', revoke: 'revoke one; it is refused from then on' },
-    flags: TOKEN_FLAGS.create,
+    actions: TOKEN_ACTIONS,
+    flags: {},
     settings: ['store', 'stateDir'],
     examples: ['claude-code-mcp token create ci --role caller --expires 30d'],
   },
   rules: {
-    usage: [
-      'list [--json]',
-      "add allow|deny|ask '<tool>(<match>)' [--directory <dir> | --everywhere] [--principal <id>] [--note <text>] [--expires 30d]",
-      'remove <id>',
-      "replay allow|deny|ask '<tool>(<match>)' | <file or pack> [--directory <dir> | --everywhere] [--json]",
-      'import <file or pack> [--directory <dir> | --everywhere]',
-      'export',
-    ],
-    about:
-      'Standing rules of the hub, which answer what people would be asked again and again. Only a person can change them: at an interactive terminal outside any session, or with a token in CLAUDE_CODE_MCP_TOKEN. Packs: reading, git-local.',
-    actions: {
-      list: 'list them',
-      add: 'make one, after its replay was shown',
-      remove: 'remove one',
-      replay: 'what it would have answered of the requests that people decided',
-      import: 'take the rules of a file or a pack',
-      export: 'print them as a file',
-    },
-    flags: { ...RULES_FLAGS.add, ...RULES_FLAGS.replay },
+    usage: [],
+    about: `Standing rules of the hub, which answer what people would be asked again and again. Only a person can change them: at an interactive terminal outside any session, or with a token in CLAUDE_CODE_MCP_TOKEN. ${PACKS}`,
+    actions: RULES_ACTIONS,
+    flags: {},
     settings: ['store', 'stateDir'],
     examples: ["claude-code-mcp rules add allow 'Bash(npm test)'", 'claude-code-mcp rules replay reading'],
   },
   worktrees: {
-    usage: ['[list] [--json]', 'prune [--yes]'],
-    about: 'prune removes what is merged or applied and has been idle for an hour.',
-    actions: { list: 'list them, with what is not merged', prune: 'remove those that are done' },
-    flags: { ...WORKTREES_FLAGS.list, ...WORKTREES_FLAGS.prune },
+    usage: ['[--json]'],
+    about: 'Without an action it lists them. prune removes what is merged or applied and has been idle for an hour.',
+    actions: WORKTREES_ACTIONS,
+    flags: {},
     settings: ['worktreesDir'],
     examples: ['claude-code-mcp worktrees prune'],
   },
   install: {
     usage: ['<client> [flags] [settings]', '<client> --http [--url <url>] [flags]'],
-    about: 'Shows the change and asks. Settings given here become part of the entry.',
+    about: `Shows the change and asks. Settings given here become part of the entry. ${ALL_SETTINGS}`,
     flags: INSTALL_FLAGS.install,
     examples: ['claude-code-mcp install codex --approvals human'],
   },
@@ -308,22 +364,67 @@ const HELP: Readonly<Record<CommandName, CommandHelp>> = {
   },
 };
 
-/** What `claude-code-mcp <command> --help` prints. */
+/** What `claude-code-mcp <command> --help` prints, or `<command> <action> --help`. */
 export async function commandHelp(command: CommandName, action?: string): Promise<string> {
-  const { usage, about, actions, flags, settings = [], examples } = HELP[command];
-  // One help serves all actions of a command, but a misspelt one must not pass for a known one.
-  if (actions && action !== undefined && !action.startsWith('-')) requireAction(command, action, Object.keys(actions));
-  const name = `claude-code-mcp ${command}`;
-  return [
-    `${name}: ${COMMANDS[command]}.`,
-    '',
-    ...usage.map((line, index) => `${index === 0 ? 'Usage:' : '      '} ${name} ${line}`),
-    ...(about === undefined ? [] : ['', ...wrap(about, '')]),
+  const { actions, ...help } = HELP[command];
+  if (actions && action !== undefined && !action.startsWith('-'))
+    return actionHelp(command, requireAction(command, action, Object.keys(actions)), actions);
+  const usages = Object.entries(actions ?? {}).flatMap(([word, one]) => usagesOf(word, one));
+  const flags = actions ? flagsOfAll(actions) : help.flags;
+  return page(`claude-code-mcp ${command}`, COMMANDS[command], { ...help, usage: [...help.usage, ...usages], flags }, [
     ...section('Clients', command === 'install' || command === 'uninstall' ? await clientLines() : []),
     ...section(
       'Actions',
-      Object.entries(actions ?? {}).map(([word, meaning]) => `  ${word.padEnd(11)}${meaning}`),
+      Object.entries(actions ?? {}).map(([word, { meaning }]) => `  ${word.padEnd(11)}${meaning}`),
     ),
+    ...(actions ? ['', `One action: claude-code-mcp help ${command} <action>`] : []),
+  ]);
+}
+
+function actionHelp(command: CommandName, word: string, actions: Actions): string {
+  const { [word]: one } = actions;
+  if (!one) throw new TypeError(`${command} has no action ${word}`);
+  const { meaning, about, flags, settings, example = word } = one;
+  const examples = [`claude-code-mcp ${command} ${example}`];
+  const help = { usage: usagesOf(word, one), flags, examples, ...(about !== undefined && { about }) };
+  return page(`claude-code-mcp ${command}`, meaning, { ...help, ...(settings && { settings }) }, [], word);
+}
+
+function usagesOf(word: string, { usage = [''] }: ActionHelp): string[] {
+  return usage.map((line) => `${word} ${line}`.trimEnd());
+}
+
+/** The flags of all actions; one that not all of them have says which. */
+function flagsOfAll(actions: Actions): Flags {
+  const names = new Set(Object.values(actions).flatMap(({ flags }) => Object.keys(flags)));
+  const merged = [...names].map((name): [string, Flag] => {
+    const having = Object.entries(actions).flatMap(([word, { flags }]) => {
+      const flag = flags[name];
+      return flag ? [{ word, flag }] : [];
+    });
+    const meanings = [...new Set(having.map(({ flag }) => flag.meaning))].map((meaning) => {
+      const words = having.filter(({ flag }) => flag.meaning === meaning).map(({ word }) => word);
+      return words.length === Object.keys(actions).length ? meaning : `with ${listed(words, 'and')}: ${meaning}`;
+    });
+    const { flag = { meaning: '' } } = having[0] ?? {};
+    return [name, { ...flag, meaning: meanings.join('; ') }];
+  });
+  return Object.fromEntries(merged);
+}
+
+function page(
+  name: string,
+  does: string,
+  { usage, about, flags, settings = [], examples }: Omit<CommandHelp, 'actions'>,
+  between: readonly string[],
+  word?: string,
+): string {
+  return [
+    `${word === undefined ? name : `${name} ${word}`}: ${does}.`,
+    '',
+    ...usage.map((line, index) => `${index === 0 ? 'Usage:' : '      '} ${name} ${line}`.trimEnd()),
+    ...(about === undefined ? [] : ['', ...wrap(about, '')]),
+    ...between,
     ...section('Flags', Object.entries(flags).flatMap(flagLines)),
     ...section('Settings', settings.flatMap(optionLines)),
     ...section(

@@ -65,7 +65,7 @@ export function requireAction<Word extends string>(
   known: readonly Word[],
 ): Word {
   if (word === undefined)
-    throw new SettingsError(`${command} takes ${oneOf(known)}; see claude-code-mcp ${command} --help.`);
+    throw new SettingsError(`${command} takes ${listed(known, 'or')}; see claude-code-mcp ${command} --help.`);
   return requireWord(`${command} has no action`, word, known);
 }
 
@@ -75,13 +75,13 @@ export function requireWord<Word extends string>(what: string, word: string, kno
   if (found !== undefined) return found;
   const nearest = nearestName(word, known);
   throw new SettingsError(
-    `${what} ${quote(word)}; ${nearest === undefined ? `it takes ${oneOf(known)}.` : `did you mean ${nearest}?`}`,
+    `${what} ${quote(word)}; ${nearest === undefined ? `it takes ${listed(known, 'or')}.` : `did you mean ${nearest}?`}`,
   );
 }
 
 /** `a, b or c` */
-function oneOf(words: readonly string[]): string {
-  return [...words.slice(0, -2), words.slice(-2).join(' or ')].join(', ');
+export function listed(words: readonly string[], last: 'and' | 'or'): string {
+  return [...words.slice(0, -2), words.slice(-2).join(` ${last} `)].join(', ');
 }
 
 function splitAtEquals(argument: string): [name: string, value: string | undefined] {

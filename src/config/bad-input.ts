@@ -15,6 +15,8 @@ export function quote(text: string): string {
 export function nearestName(given: string, candidates: Iterable<string>): string | undefined {
   const wanted = lettersOf(given);
   if (wanted.length > MAX_NAME_LENGTH) return undefined;
+  const begun = wanted.length < MIN_PREFIX ? [] : [...candidates].filter((name) => lettersOf(name).startsWith(wanted));
+  if (begun.length === 1) return begun[0];
   let best: { name: string; distance: number } | undefined;
   for (const name of candidates) {
     const letters = lettersOf(name);
@@ -26,6 +28,8 @@ export function nearestName(given: string, candidates: Iterable<string>): string
 }
 
 const MAX_NAME_LENGTH = 100;
+/** What begins like only one of them means that one. */
+const MIN_PREFIX = 3;
 
 function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');

@@ -93,7 +93,9 @@ function valueOf(key: SettingKey, given: Given | undefined, host: Host, process:
   if ('value' in parsed) return parsed.value;
   const complaint = row.kind.isSecret ? 'cannot be used (its value is not shown)' : `is ${quote(given.text)}`;
   const problem = parsed.problem === undefined ? '' : `, but ${parsed.problem}`;
-  throw new SettingsError(`${given.from} ${complaint}${problem}; it takes ${row.kind.accepts}.`);
+  const nearest = row.kind.isSecret ? undefined : nearestName(given.text, row.kind.words ?? []);
+  const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+  throw new SettingsError(`${given.from} ${complaint}${problem}; it takes ${row.kind.accepts}.${meant}`);
 }
 
 function override(key: SettingKey, overrides: SettingsOverrides, host: Host): Given {
@@ -160,26 +162,66 @@ export function withDepthOfAncestors(settings: Settings, platform?: NodeJS.Platf
   return depth === settings.depth && maxDepth === settings.maxDepth ? settings : { ...settings, depth, maxDepth };
 }
 
-export interface MisspeltVariable {
+/** What was set and has no effect, and what to do about it. */
+export interface Ineffective {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/** What the operator may take for a limit or a permission although it is none. */
+export function ineffectiveSettings(env: NodeJS.ProcessEnv, settings: Settings): Ineffective[] {
+  const needs = (isSet: boolean, key: SettingKey, needed: SettingKey): Ineffective[] =>
+    isSet
+      ? [
+          {
+            what: `${variableOf(key)} has no effect without ${variableOf(needed)}`,
+            remedy: `Set ${variableOf(needed)} too, or leave out ${variableOf(key)}.`,
+          },
+        ]
+      : [];
+  return [
+    ...unknownVariables(env).map(({ name, nearest }) => ({
+      what: `${name} is not a setting and has no effect`,
+      remedy:
+        nearest === undefined ? 'Remove it; claude-code-mcp --help lists all settings.' : `Did you mean ${nearest}?`,
+    })),
+    ...needs(settings.allowDiskResume && settings.resumeSecret === undefined, 'allowDiskResume', 'resumeSecret'),
+    ...needs(settings.sandboxNetwork.length > 0 && !settings.sandbox, 'sandboxNetwork', 'sandbox'),
+  ];
+}
+
+/** Names with our prefix in Claude Code 2.1.325, which are no setting of ours. */
+const OF_CLAUDE_CODE: ReadonlySet<string> = new Set(
+  (
+    'ALLOWLIST_ENV ALWAYS_LOAD_JOIN_BEFORE_INPUT APPS_HOST APPS_NO_TOOL_ROUTE AUTO_BACKGROUND_MS ' +
+    'CONNECTOR_PREWAIT_MS MEMORY_CGROUP NO_REDIAL_AFTER_POLICY_REFUSAL PREWAIT_SERVERS PREWAIT_SERVERS_MS ' +
+    'REGISTRY_FETCH_AT_STARTUP SERVER_NAME SERVER_URL SKIP_UNCHANGED_RELIST STARTUP_WAIT_MS TOOL_IDLE_TIMEOUT'
+  ).split(' '),
+);
+const OF_CLAUDE_CODE_SERVE = 'SERVE_';
+/** Set by this program for itself and for what it starts, or given to its commands. */
+const NO_SETTINGS: ReadonlySet<string> = new Set('OWNER SESSION DEPTH PARENT SERVICE SECRETS_FROM TOKEN'.split(' '));
+
+export interface UnknownVariable {
   readonly name: string;
-  readonly nearest: string;
+  /** The setting that was probably meant. */
+  readonly nearest: string | undefined;
 }
 
 /**
- * Variables that look like a misspelt setting. A rule such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise have no
- * effect. Only near misses count: Claude Code has its own variables with this prefix. APPROVALS without it, as documents and
- * errors call it, counts if it has one of our values.
+ * Variables with our prefix that are not settings. A limit such as CLAUDE_CODE_MCP_ALLOWED_DIR would otherwise be none,
+ * and nobody would know. APPROVALS without the prefix, as documents and errors call it, counts if it has one of our values.
  */
-export function misspeltVariables(env: NodeJS.ProcessEnv): MisspeltVariable[] {
+export function unknownVariables(env: NodeJS.ProcessEnv): UnknownVariable[] {
   const known = new Map(SETTING_KEYS.map((key) => [variableOf(key).slice(VARIABLE_PREFIX.length), variableOf(key)]));
   const approvals = variableOf('approvals');
   const isMeant = APPROVAL_MODES.some((one) => one === env['APPROVALS']) && env[approvals] === undefined;
   const unprefixed = isMeant ? [{ name: 'APPROVALS', nearest: approvals }] : [];
   const misspelt = Object.keys(env).flatMap((name) => {
     const given = name.startsWith(VARIABLE_PREFIX) ? name.slice(VARIABLE_PREFIX.length) : '';
-    if (given === '' || known.has(given)) return [];
-    const nearest = known.get(nearestName(given, known.keys()) ?? '');
-    return nearest === undefined ? [] : [{ name, nearest }];
+    if (given === '' || known.has(given) || NO_SETTINGS.has(given)) return [];
+    if (OF_CLAUDE_CODE.has(given) || given.startsWith(OF_CLAUDE_CODE_SERVE)) return [];
+    return [{ name, nearest: known.get(nearestName(given, known.keys()) ?? '') }];
   });
   return [...unprefixed, ...misspelt];
 }

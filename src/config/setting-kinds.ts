@@ -12,6 +12,8 @@ export interface Kind<T> {
   readonly placeholder: string;
   /** A switch is on when its flag is given without a value. */
   readonly isSwitch?: true;
+  /** All that it can be, where that is a few words. */
+  readonly words?: readonly string[];
   /** The value of a secret is never shown. */
   readonly isSecret?: true;
   parse(text: string, host: Host): Parsed<T>;
@@ -89,6 +91,7 @@ export function choice<const Words extends readonly string[]>(
   return {
     accepts: words.join(', ').replace(/, ([^,]*)$/, ' or $1'),
     placeholder: words.join('|'),
+    words,
     parse(text) {
       const value = meanings.get(text.trim().toLowerCase());
       return value === undefined ? REJECTED : { value };

@@ -138,9 +138,10 @@ export class Engine {
   }
 
   /** How many sessions are loaded, and how many of them work. */
-  get counts(): { readonly sessions: number; readonly working: number } {
+  get counts(): { readonly sessions: number; readonly working: number; readonly waiting: number } {
     const { all } = this.#registry;
-    return { sessions: all.length, working: all.filter(({ atRest }) => !atRest).length };
+    const waiting = all.filter(({ requests }) => requests.length > 0).length;
+    return { sessions: all.length, working: all.filter(({ atRest }) => !atRest).length - waiting, waiting };
   }
 
   /** The operator's rules, for connections without their own. */

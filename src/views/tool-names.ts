@@ -1,3 +1,4 @@
+import { nearestName } from '../config/bad-input.ts';
 import type { EventReader } from '../engine/conversation/reading.ts';
 import type { EventBody, MessageBlock, SessionEvent, ToolCallBlock } from '../schema/events.ts';
 
@@ -91,6 +92,16 @@ export const TOOLS_FOR_RULES: readonly string[] = [
   'WebSearch',
   'Agent',
 ];
+
+/** The tools of Claude Code itself. */
+export function isKnownTool(name: string): boolean {
+  return Object.hasOwn(NOTES, name);
+}
+
+/** The one that was probably meant. */
+export function nearestTool(name: string): string | undefined {
+  return nearestName(name, Object.keys(NOTES));
+}
 
 export function describeTools(names: readonly string[]): { name: string; category: string; description?: string }[] {
   return names.map((name) => {

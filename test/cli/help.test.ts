@@ -49,6 +49,32 @@ test.each(names)('%s has its own help, with usage, flags and an example', async 
   expect((await runHere('help', name)).stdout).toBe(stdout);
 });
 
+const actions = [
+  ...['start', 'stop', 'restart', 'status', 'logs', 'open', 'install', 'uninstall'].map((word) => ['hub', word]),
+  ...['create', 'list', 'revoke'].map((word) => ['token', word]),
+  ...['list', 'add', 'remove', 'replay', 'import', 'export'].map((word) => ['rules', word]),
+  ...['list', 'prune'].map((word) => ['worktrees', word]),
+] as [CommandName, string][];
+
+test.each(actions)('%s %s has its own help, with its usage, its flags and an example', async (name, word) => {
+  const { code, stdout, stderr } = await runHere(name, word, '--help');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(new RegExp(`^claude-code-mcp ${name} ${word}: `));
+  expect(stdout).toMatch(new RegExp(`^Usage: claude-code-mcp ${name} ${word}( |$)`, 'm'));
+  expect(stdout).toMatch(new RegExp(`^Example:\\n {2}claude-code-mcp ${name} ${word}`, 'm'));
+  expect(stdout).not.toContain('undefined');
+  expect((await runHere('help', name, word)).stdout).toBe(stdout);
+  expect((await runHere(name, '--help')).stdout).toMatch(new RegExp(`^ {2}${word} +\\S`, 'm'));
+});
+
+test('the help of an action has its flags and no others', async () => {
+  const { stdout } = await runHere('hub', 'stop', '--help');
+  expect(stdout).toMatch(/^Flags:\n {2}--keep\n {6}their work goes on/m);
+  expect(stdout).not.toMatch(/--json|--listen/);
+  const all = (await runHere('hub', '--help')).stdout;
+  expect(all).toContain('with open: print the sign-in link; with install: print the service file');
+});
+
 test('help without a command is the help of all of them', async () => {
   const { stdout } = await runHere('help');
   for (const name of names) expect(stdout).toContain(`\n  ${name} `);
@@ -59,6 +85,7 @@ test.each([
   [['help', 'tokn'], 'did you mean token?'],
   [['inbx'], 'did you mean inbox?'],
   [['hub', 'strat'], 'did you mean start?'],
+  [['hub', 'stat'], 'did you mean status?'],
   [['hub', '--lisen', '127.0.0.1:0'], 'did you mean --listen?'],
   [['hub', 'status', '--jsn'], 'did you mean --json?'],
   [['audit', '--lst', '5'], 'did you mean --last?'],
@@ -72,6 +99,11 @@ test.each([
   [['token', 'create', 'ci', '--role', 'calller'], 'did you mean caller?'],
   [['audit', '--decision', 'alow'], 'did you mean allow?'],
   [['audit', '--kind', 'end of it'], 'it takes tool_call, start, request, decision, end or server'],
+  [['rules', 'add', 'alow', 'Bash(ls)'], 'did you mean allow?'],
+  [['rules', 'import', 'readin'], 'did you mean reading?'],
+  [['rules', 'add', 'allow', 'Bash(ls)', '--directory', '/nowhere'], '"/nowhere" is not a directory'],
+  [['start', '--permission-mode', 'acceptedits', 'x'], 'did you mean acceptEdits?'],
+  [['hub', 'status', '--toolset', 'explict'], 'Did you mean explicit?'],
   [['allow'], 'allow needs a request id'],
   [['deny', 'x', '--mesage', 'no'], 'did you mean --message?'],
 ])('%j names the nearest on stderr', async (argv, says) => {

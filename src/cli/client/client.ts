@@ -22,7 +22,7 @@ export interface ClientContext {
 }
 
 export const NEEDS_PERSON =
-  'This takes a person: run it in an interactive terminal, or set CLAUDE_CODE_MCP_TOKEN to a token of the hub ("claude-code-mcp token create").';
+  'Only a person may do this: run it in an interactive terminal, or set CLAUDE_CODE_MCP_TOKEN to a token of the hub ("claude-code-mcp token create").';
 
 /** What an abbreviated id means. */
 export function theOneWith<One>(start: string, all: readonly One[], idOf: (one: One) => string): One {

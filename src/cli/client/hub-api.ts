@@ -238,7 +238,8 @@ function messageIn(frame: string): StreamMessage | undefined {
 }
 
 function wordsOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  const { code, message, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === 'ECONNREFUSED')
+    return address === undefined ? 'nothing listens there' : `nothing listens at ${address}, port ${String(port)}`;
   return message.includes('wrong version number') ? 'it does not speak TLS; try http:// in --url' : message;
 }

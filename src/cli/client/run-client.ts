@@ -1,12 +1,13 @@
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Settings } from '../../config/load-settings.ts';
-import { SettingsError } from '../../config/bad-input.ts';
+import { quote, SettingsError } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { StartBody, TurnAnswer } from '../../schema/api.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
-import { CLIENT_COMMAND_FLAGS } from '../commands.ts';
-import { parseFlags } from '../parse-flags.ts';
+import { CLIENT_COMMAND_FLAGS, START_MODES } from '../commands.ts';
+import { parseFlags, requireWord } from '../parse-flags.ts';
 import type { HubClientContext } from '../serve/find-hub.ts';
 import { Screen, type Terminal } from '../terminal/terminal.ts';
 import { type ClientContext, NEEDS_PERSON } from './client.ts';
@@ -25,12 +26,13 @@ export interface StartOptions {
 /** `start`: a new session in this directory, or in the one that `--cwd` names. */
 async function startSession(client: ClientContext, words: readonly string[], options: StartOptions): Promise<number> {
   checkMayDrive(client);
-  const { model, permissionMode, worktree, follow } = options;
+  const { model, worktree, follow } = options;
+  const permissionMode = modeOf(options.permissionMode);
   const body = {
     prompt: await promptOf('start', words),
     cwd: directoryOf(options.cwd, client),
     ...(model !== undefined && { model }),
-    ...(permissionMode !== undefined && { permissionMode: permissionMode as StartBody['permissionMode'] }),
+    ...(permissionMode !== undefined && { permissionMode }),
     ...(worktree && { advanced: { workspace: { type: 'worktree' as const } } }),
   };
   const answer = await whileShowing(client, 'Claude Code is starting', () =>
@@ -83,24 +85,34 @@ function checkMayDrive({ terminal, hasToken }: ClientContext): void {
   if (!terminal.canAsk && !hasToken) throw new DomainError('PERMISSION_DENIED', NEEDS_PERSON);
 }
 
+function modeOf(given: string | undefined): StartBody['permissionMode'] {
+  return given === undefined ? undefined : requireWord('--permission-mode cannot be', given, START_MODES);
+}
+
 /** Of this machine, unless the hub is another one's. */
 function directoryOf(given: string | undefined, { cwd }: ClientContext): string {
-  if (cwd !== undefined) return path.resolve(cwd, given ?? '.');
+  if (cwd !== undefined) {
+    const directory = path.resolve(cwd, given ?? '.');
+    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
+      throw new SettingsError(`--cwd: ${quote(directory)} is not a directory.`);
+    return directory;
+  }
   if (given === undefined) throw new SettingsError('start needs --cwd with --url: a directory of that machine.');
   return given;
 }
 
-async function promptOf(command: string, words: readonly string[]): Promise<string> {
+async function promptOf(command: 'start' | 'send', words: readonly string[]): Promise<string> {
   const prompt = words.length === 1 && words[0] === '-' ? await readAll(process.stdin) : words.join(' ');
   expectText(command, prompt);
   return prompt;
 }
 
-function expectText(command: string, text: string): void {
-  if (text.trim() === '')
-    throw new SettingsError(
-      `${command} needs a text, or "-" to read it from stdin; see claude-code-mcp ${command} --help.`,
-    );
+function expectText(command: 'start' | 'send', text: string): void {
+  if (text.trim() !== '') return;
+  const what = command === 'start' ? 'a prompt' : 'a text';
+  throw new SettingsError(
+    `${command} needs ${what}, or "-" to read it from stdin; see claude-code-mcp ${command} --help.`,
+  );
 }
 
 export type ClientCommand = keyof typeof CLIENT_COMMAND_FLAGS;
@@ -157,6 +169,7 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
     case 'start': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.start, rest);
       expectText(command, words.join(' '));
+      modeOf(given['permission-mode']);
       return startSession(clientFor(command, given, options), words, {
         cwd: given.cwd,
         model: given.model,

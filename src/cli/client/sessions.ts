@@ -75,7 +75,9 @@ export async function showSession(client: ClientContext, id: string): Promise<nu
 
 function detailLines(session: ApiSessionDetail, { terminal: { paint } }: ClientContext): string[] {
   const { workspace, result, requests, queued, needs } = session;
-  const cost = `$${session.totalCostUsd.toFixed(4)}${session.costUnknown ? ' or more' : ''}`;
+  // Before the first turn has ended nothing is known yet.
+  const isPending = session.costPending === true && session.totalTurns === 0;
+  const cost = `$${session.totalCostUsd.toFixed(4)}${session.costUnknown || session.costPending ? ' or more' : ''}`;
   const facts: [name: string, value: string | undefined][] = [
     ['session', session.sessionId],
     ['title', session.title],
@@ -84,7 +86,7 @@ function detailLines(session: ApiSessionDetail, { terminal: { paint } }: ClientC
     ['worktree', workspace?.branch && `${workspace.path ?? ''} (branch ${workspace.branch})`],
     ['owner', session.owner.name],
     ['model', [session.model, session.permissionMode && `mode ${session.permissionMode}`].filter(Boolean).join(', ')],
-    ['so far', `${counted(session.totalTurns, 'turn')}, ${cost}`],
+    ['so far', isPending ? 'not known yet' : `${counted(session.totalTurns, 'turn')}, ${cost}`],
     ['started', localTime(Date.parse(session.createdAt))],
     ['last active', localTime(Date.parse(session.lastActiveAt))],
     ['needs', needs.join(', ')],
@@ -96,7 +98,7 @@ function detailLines(session: ApiSessionDetail, { terminal: { paint } }: ClientC
     ),
     ...requests.map(
       (request) =>
-        `${paint.yellow('waits for')}   ${heading(request)}: ${oneLine(request.summary, 200)}  (claude-code-mcp allow ${request.requestId.slice(0, 8)})`,
+        `${paint.yellow('waits for')}   ${waitsFor(request)}  (claude-code-mcp allow ${request.requestId.slice(0, 8)})`,
     ),
     ...queued.flatMap(({ text }) => indented(paint.dim('queued     '), text)),
     ...(result
@@ -108,6 +110,12 @@ function detailLines(session: ApiSessionDetail, { terminal: { paint } }: ClientC
         ]
       : []),
   ];
+}
+
+/** The summary of a permission names its tool. */
+function waitsFor(request: ApiSessionDetail['requests'][number]): string {
+  const summary = oneLine(request.summary, 200);
+  return request.type === 'permission' ? summary : `${heading(request)}: ${summary}`;
 }
 
 /** What whoever reads the answer should know first. */

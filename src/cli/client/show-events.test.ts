@@ -37,8 +37,8 @@ test('shows the whole of what failed: it may name the command that mends it', ()
 test('a denial is shown with the words that somebody wrote, not with those that Claude was told instead', () => {
   const denied = (message: string): ApiEvent =>
     event({ kind: 'permission_result', decision: 'deny', source: 'human', message } as unknown as EventBody);
-  expect(shown(denied('not today'))).toEqual(['  ✗ denied by human: not today']);
-  expect(shown(denied('Permission denied by a person'))).toEqual(['  ✗ denied by human']);
+  expect(shown(denied('not today'))).toEqual(['  ✗ denied by a person: not today']);
+  expect(shown(denied('Permission denied by a person'))).toEqual(['  ✗ denied by a person']);
 });
 
 test.each([

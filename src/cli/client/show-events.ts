@@ -5,6 +5,7 @@ import { writtenWords } from '../../schema/enums.ts';
 import type { AgentResult, EventBody, MessageBlock } from '../../schema/events.ts';
 import { counted } from '../../text/columns.ts';
 import type { Paint } from '../terminal/terminal.ts';
+import { decidedBy } from './show-request.ts';
 
 /** Of a tool's output; all of it is in the dashboard. */
 const OUTPUT_LINES = 4;
@@ -26,8 +27,8 @@ export function eventLines({ data }: ApiEvent, paint: Paint): string[] {
       const words = written === '' ? '' : `: ${oneLine(written, LINE_CHARS)}`;
       const changed = data.input === undefined ? '' : ', with changes';
       return data.decision === 'allow'
-        ? [`  ${paint.green('✓')} allowed by ${visibleLine(data.source)}${changed}`]
-        : [`  ${paint.red('✗')} denied by ${visibleLine(data.source)}${words}`];
+        ? [`  ${paint.green('✓')} allowed ${decidedBy(data.source)}${changed}`]
+        : [`  ${paint.red('✗')} denied ${decidedBy(data.source)}${words}`];
     }
     case 'repeated':
       return data.input === undefined

@@ -68,6 +68,19 @@ export function outcomeLine(outcome: RequestOutcomeView, paint: Paint): string {
   return `${word} ${who}${inputChanged === true ? ', with changes' : ''} (${localTime(Date.parse(at))})${words}`;
 }
 
+/** Where only the kind of whoever decided is known. */
+export function decidedBy(source: string): string {
+  const itself = SETTLED_BY[source];
+  if (itself !== undefined) return `because ${itself}`;
+  return `by ${DECIDERS[source] ?? visibleLine(source)}`;
+}
+
+const DECIDERS: Readonly<Partial<Record<string, string>>> = {
+  human: 'a person',
+  caller: 'the caller',
+  rule: 'a standing rule',
+};
+
 const SETTLED_BY: Readonly<Partial<Record<string, string>>> = {
   timeout: 'nobody answered in time',
   cancel: 'the turn was stopped',

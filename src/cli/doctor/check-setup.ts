@@ -5,7 +5,7 @@ import { access, mkdir, readdir, realpath, rm, stat, writeFile } from 'node:fs/p
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Host } from '../../config/host.ts';
-import { loadSettings, misspeltVariables, type Settings, type SettingsSource } from '../../config/load-settings.ts';
+import { ineffectiveSettings, loadSettings, type Settings, type SettingsSource } from '../../config/load-settings.ts';
 import { findGitBash, missingSandboxPackages, SANDBOX_REMEDY } from '../../config/needed-programs.ts';
 import { SettingsError } from '../../config/bad-input.ts';
 import { rowOf, SETTING_KEYS, variableOf } from '../../config/settings-table.ts';
@@ -19,7 +19,7 @@ const CHECK = 'Settings';
 export function checkSettings(source: SettingsSource): { finding: Finding; settings: Settings } {
   try {
     const settings = withKnownDenyOptions(loadSettings(source));
-    return { finding: spelling(source), settings };
+    return { finding: effect(source, settings), settings };
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     const remedy = 'Correct it where the server is started; claude-code-mcp --help lists every setting.';
@@ -27,11 +27,9 @@ export function checkSettings(source: SettingsSource): { finding: Finding; setti
   }
 }
 
-function spelling({ env }: SettingsSource): Finding {
-  const [first] = misspeltVariables(env);
-  if (first !== undefined) {
-    return problem(CHECK, `${first.name} is not a setting and has no effect`, `Did you mean ${first.nearest}?`);
-  }
+function effect({ env }: SettingsSource, settings: Settings): Finding {
+  const [first] = ineffectiveSettings(env, settings);
+  if (first) return problem(CHECK, first.what, first.remedy);
   const given = SETTING_KEYS.map(variableOf).filter((name) => env[name]);
   return ok(CHECK, given.length === 0 ? 'defaults' : given.join(', '));
 }

@@ -200,7 +200,8 @@ async function* examine(context: DoctorContext, offline: boolean): AsyncGenerato
   if (gitBash) yield gitBash;
   yield await checkGit(context);
   yield checkSandbox(context, settings.sandbox);
-  yield* checkHub(context, context.version);
+  // A wrong setting is reported once, although the hub would have it too.
+  for await (const one of checkHub(context, context.version)) if (one.found !== finding.found) yield one;
   yield* checkClients(context);
 
   const { executable } = settings;

@@ -79,7 +79,7 @@ export async function startInBackground(context: HubCommandContext): Promise<num
 }
 
 export async function stopHub({ settings }: HubCommandContext, options: readonly string[]): Promise<number> {
-  const record = await requireHub(settings.stateDir);
+  const record = await requireHub(settings.stateDir, '');
   if (!record) return 1;
   const keeps = options.includes('--keep');
   if (!(await stop(record.pid, settings.stateDir, keeps ? 'leave' : 'stop')).stopped) return 1;

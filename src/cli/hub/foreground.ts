@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { misspeltVariables } from '../../config/load-settings.ts';
+import { ineffectiveSettings } from '../../config/load-settings.ts';
 import { withoutSecrets } from '../../config/secret-variables.ts';
 import { startHub } from '../../hub/hub.ts';
 import { HubRunsAlready } from '../../hub/instance.ts';
@@ -24,8 +24,7 @@ export async function runInForeground({
   process.removeAllListeners('warning');
   process.on('warning', () => undefined);
   const log = createLog(settings.logLevel, (text) => process.stderr.write(text));
-  for (const { name, nearest } of misspeltVariables(host.env))
-    log('warn', `${name} is not a setting; did you mean ${nearest}?`);
+  for (const { what, remedy } of ineffectiveSettings(host.env, settings)) log('warn', `${what}. ${remedy}`);
   // Its terminal or its log file may go away; the hub stays.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);

@@ -53,13 +53,16 @@ export async function storeInUse({
 }
 
 /** The record of a hub that responds, or undefined after reporting that there is none. */
-export async function requireHub(stateDir: string): Promise<HubRecord | undefined> {
+export async function requireHub(
+  stateDir: string,
+  remedy = ' Start one with: claude-code-mcp hub start',
+): Promise<HubRecord | undefined> {
   const state = await hubState(stateDir);
   if (state.kind === 'running') return state.record;
   process.stderr.write(
     state.kind === 'unreachable'
       ? printable`The hub does not respond: ${state.why}.\n`
-      : 'No hub is running. Start one with: claude-code-mcp hub start\n',
+      : `No hub is running.${remedy}\n`,
   );
   return undefined;
 }
@@ -87,12 +90,12 @@ function textOf(state: Awaited<ReturnType<typeof hubState>>): string {
     case 'unreachable':
       return printable`The hub does not respond: ${state.why}.\n`;
     case 'running': {
-      const { pid, version, url, startedAt, sessions, working, connections } = state.status;
+      const { pid, version, url, startedAt, sessions, working, waiting = 0, connections } = state.status;
       const { keeper = { endsWithHub: 'its version is too old' } } = state.status;
       return [
         printable`The hub is running: ${url}`,
         printable`  version   ${version}, pid ${String(pid)}, since ${localTime(Date.parse(startedAt))}`,
-        `  sessions  ${String(sessions)}, ${String(working)} working`,
+        `  sessions  ${String(sessions)}, ${String(working)} working, ${String(waiting)} waiting for an answer`,
         `  clients   ${String(connections)} attached`,
         'pid' in keeper
           ? `  keeper    pid ${String(keeper.pid)}: sessions go on without the hub`

@@ -1,14 +1,23 @@
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { openAudit } from '../../audit/audit-log.ts';
 import { TOKEN_VARIABLE } from '../../config/child-environment.ts';
 import { readHubRecord } from '../../config/hub-record.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { SettingsError } from '../../config/bad-input.ts';
+import { quote, SettingsError } from '../../config/bad-input.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
-import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { parseDuration } from '../../hub/auth/tokens.ts';
-import { inactivity, PERSON, RuleManager, withMatch, type NewRule, PACKS } from '../../hub/rules/manage-rules.ts';
+import {
+  inactivity,
+  notesOn,
+  PERSON,
+  RuleManager,
+  withMatch,
+  type NewRule,
+  PACKS,
+} from '../../hub/rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../../hub/rules/replay.ts';
 import type { ApiRule, MadeRules, ReplayAnswer, RuleAnswer, RulesAnswer } from '../../schema/api-admin.ts';
 import { RULE_DECISIONS } from '../../schema/enums.ts';
@@ -17,8 +26,9 @@ import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { counted, localTime } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
+import { theOneWith } from '../client/client.ts';
 import { ApiFailure, type HubApi, openHub } from '../client/hub-api.ts';
-import { RULES_FLAGS } from '../commands.ts';
+import { RULES_ACTIONS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
 import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
 import type { HubClientContext } from '../serve/find-hub.ts';
@@ -57,13 +67,17 @@ export async function runRules(rest: readonly string[], context: RulesCommandCon
   const { writeError, openStore: open } = context;
   const [name, ...args] = rest;
   const action = requireAction('rules', name, RULE_ACTIONS);
-  const { given: flags, words } = parseFlags('rules', RULES_FLAGS[action], args);
+  const { given: flags, words } = parseFlags('rules', RULES_ACTIONS[action].flags, args);
   let rules: Rules | undefined;
   try {
-    const hub = context.openHub(flags.url);
-    if (!hub && CHANGES.has(action)) checkPerson(context);
-    rules = hub ? rulesOfHub(hub) : rulesOfStore(await open(), context);
-    return await ACTIONS[action](words, flags, { ...context, rules });
+    return await ACTIONS[action](words, flags, {
+      ...context,
+      open: async () => {
+        const hub = context.openHub(flags.url);
+        if (!hub && CHANGES.has(action)) checkPerson(context);
+        return (rules ??= hub ? rulesOfHub(hub) : rulesOfStore(await open(), context));
+      },
+    });
   } catch (error) {
     if (error instanceof SettingsError) throw error;
     writeError(printableLines(`claude-code-mcp: ${messageOf(error)}\n`));
@@ -173,14 +187,15 @@ function iso(ms: number): string {
 }
 
 interface OpenContext extends RulesCommandContext {
-  readonly rules: Rules;
+  /** Refuses whoever may not change them. To be called when the words of the command are known to be right. */
+  readonly open: () => Promise<Rules>;
 }
 
 type Action = (words: readonly string[], flags: GivenFlags, context: OpenContext) => Promise<number>;
 
-const list: Action = async (words, { json }, { rules, terminal }) => {
+const list: Action = async (words, { json }, { open, terminal }) => {
   refuseWords('rules list', words);
-  const all = await rules.list();
+  const all = await (await open()).list();
   if (json) terminal.write(`${JSON.stringify(all.map(asJson), null, 2)}\n`);
   else if (all.length === 0) terminal.write('There are no rules.\n');
   else for (const rule of all) terminal.write(`${describe(rule)}\n`);
@@ -193,17 +208,20 @@ const add: Action = async (words, flags, context) => {
   return make([{ ...fields, ...(expiresAt !== undefined && { expiresAt }) }], 'rule made', context);
 };
 
-const remove: Action = async (words, _flags, { rules, terminal }) => {
+const remove: Action = async (words, _flags, { open, terminal }) => {
   const [id, ...others] = words;
   if (id === undefined || others.length > 0) throw new SettingsError('rules remove takes the id of a rule.');
-  terminal.write(`Removed: ${ruleText(await rules.remove(id))}\n`);
+  const rules = await open();
+  const meant = (await rules.list()).filter((rule) => rule.id.startsWith(id));
+  const { id: whole } = meant.length > 0 ? theOneWith(id, meant, (rule) => rule.id) : { id };
+  terminal.write(`Removed: ${ruleText(await rules.remove(whole))}\n`);
   return 0;
 };
 
-const replay: Action = async (words, flags, { rules, terminal, ...context }) => {
+const replay: Action = async (words, flags, { open, terminal, ...context }) => {
   const isRule = RULE_DECISIONS.some((decision) => decision === words[0]);
   const fields = isRule ? [given(words, flags, context)] : await fromFile(words, flags, context);
-  const found = await rules.replay(fields);
+  const found = await (await open()).replay(fields);
   terminal.write(flags.json ? `${JSON.stringify(found, null, 2)}\n` : replayText(found));
   return 0;
 };
@@ -212,9 +230,9 @@ const importRules: Action = async (words, flags, context) =>
   make(await fromFile(words, flags, context), 'rule imported', context);
 
 /** Importing makes a rule anew, so one that decides nothing is left out. */
-const exportRules: Action = async (words, _flags, { rules, terminal, writeError }) => {
+const exportRules: Action = async (words, _flags, { open, terminal, writeError }) => {
   refuseWords('rules export', words);
-  const known = await rules.list();
+  const known = await (await open()).list();
   const active = known.filter(({ inactive }) => inactive === undefined);
   const all = active.map((rule) => contentOf({ ...ruleFields.strip().parse(rule), expiresAt: rule.expiresAt }));
   const left = known.length - active.length;
@@ -224,7 +242,7 @@ const exportRules: Action = async (words, _flags, { rules, terminal, writeError 
 };
 
 const ACTIONS = { list, add, remove, replay, import: importRules, export: exportRules } satisfies Record<
-  keyof typeof RULES_FLAGS,
+  keyof typeof RULES_ACTIONS,
   Action
 >;
 const RULE_ACTIONS = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[];
@@ -241,9 +259,10 @@ function checkPerson({ refusal, terminal }: RulesCommandContext): void {
 
 /** Shows what the rules would have done, and makes them if the person agrees. */
 async function make(fields: readonly NewRule[], what: string, context: OpenContext): Promise<number> {
-  const { rules, terminal } = context;
+  const { open, terminal } = context;
+  const rules = await open();
   for (const rule of fields) terminal.write(`${ruleText(rule)}\n`);
-  for (const warning of new Set(fields.flatMap((rule) => ruleWarnings(rule)))) terminal.write(`Note: ${warning}\n`);
+  for (const warning of new Set(fields.flatMap((rule) => notesOn(rule)))) terminal.write(`Note: ${warning}\n`);
   terminal.write(replayText(await rules.replay(fields)));
   const question = fields.length === 1 ? 'Make this rule?' : `Make these ${fields.length} rules?`;
   // Without a terminal it is a script with a token.
@@ -254,7 +273,9 @@ async function make(fields: readonly NewRule[], what: string, context: OpenConte
 
 function replayText({ considered, matched, allowed, denied, requests }: ShownReplay): string {
   const lines = [
-    `Of ${counted(considered, 'request')} in the last ${REPLAY_DAYS} days it matches ${matched}; people allowed ${allowed} and denied ${denied} of them.`,
+    considered === 0
+      ? `People decided no requests in the last ${REPLAY_DAYS} days, so there is nothing to compare with.`
+      : `Of the ${counted(considered, 'request')} that people decided in the last ${REPLAY_DAYS} days, this matches ${matched}: ${allowed} allowed, ${denied} denied.`,
     ...requests
       .slice(0, SHOWN_REQUESTS)
       .map(
@@ -272,7 +293,7 @@ function given(words: readonly string[], flags: GivenFlags, context: Pick<RulesC
     throw new SettingsError("A rule is a decision and a tool: allow 'Bash(npm test)'.");
   const { principal, note } = flags;
   const parsed = ruleFields.safeParse({
-    decision: requireWord('A rule cannot say', decision, RULE_DECISIONS),
+    decision: requireWord('A rule decides allow, deny or ask, not', decision, RULE_DECISIONS),
     ...splitRule(text),
     ...scopeGiven(flags, context),
     ...(principal !== undefined && { principal }),
@@ -333,7 +354,14 @@ function scopeGiven(
     throw new SettingsError('With --url give --directory, which is one of that machine, or --everywhere.');
   if (everywhere && directory !== undefined) throw new SettingsError('Give --directory or --everywhere.');
   if (everywhere) return {};
-  return { directory: directory ?? scopeOf(cwd).repository };
+  if (directory === undefined) return { directory: scopeOf(cwd).repository };
+  // That of another machine is for its hub to know.
+  return { directory: url === undefined ? existingDirectory(path.resolve(cwd, directory)) : directory };
+}
+
+function existingDirectory(directory: string): string {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return directory;
+  throw new SettingsError(`--directory: ${quote(directory)} is not a directory.`);
 }
 
 function expiry({ expires }: GivenFlags, { now }: Pick<RulesCommandContext, 'now'>): number | undefined {

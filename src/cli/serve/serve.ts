@@ -2,7 +2,7 @@ import process from 'node:process';
 import { RULE_KEYS } from '../../config/child-environment.ts';
 import type { Host } from '../../config/host.ts';
 import {
-  misspeltVariables,
+  ineffectiveSettings,
   DEPTH_VARIABLE,
   depthFrom,
   loadSettings,
@@ -35,8 +35,7 @@ export interface RunningServer {
 export function serve(settings: Settings, context: ServeContext): RunningServer {
   const { version, stderr, opening, standingRules, ...host } = context;
   const log = createLog(settings.logLevel, stderr);
-  for (const { name, nearest } of misspeltVariables(host.env))
-    log('warn', `${name} is not a setting; did you mean ${nearest}?`);
+  for (const { what, remedy } of ineffectiveSettings(host.env, settings)) log('warn', `${what}. ${remedy}`);
   const hosted = hostEngine(settings, { ...host, log, standingRules });
   const connection = serveOverStdio(hosted.engine, { name: 'claude-code-mcp', version }, opening, {
     onError: (error) => log('debug', `protocol: ${error.message}`),

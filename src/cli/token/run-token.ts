@@ -8,7 +8,7 @@ import type { Store } from '../../store/contract.ts';
 import { openStore } from '../../store/open-store.ts';
 import { aligned, localTime } from '../../text/columns.ts';
 import { escapeInvisible, printableLines } from '../../text/invisible.ts';
-import { TOKEN_FLAGS } from '../commands.ts';
+import { TOKEN_ACTIONS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
 import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
 
@@ -117,12 +117,12 @@ function parse([first, ...rest]: readonly string[]): Asked {
     case 'create':
       return create(rest);
     case 'list': {
-      const { given, words } = parseFlags('token list', TOKEN_FLAGS.list, rest);
+      const { given, words } = parseFlags('token list', TOKEN_ACTIONS.list.flags, rest);
       refuseWords('token list', words);
       return { action, json: given.json === true };
     }
     case 'revoke': {
-      const { given, words } = parseFlags('token revoke', TOKEN_FLAGS.revoke, rest);
+      const { given, words } = parseFlags('token revoke', TOKEN_ACTIONS.revoke.flags, rest);
       const [target, ...others] = words;
       if (target === undefined) throw new SettingsError('token revoke needs an id or a name.');
       refuseWords('token revoke', others);
@@ -132,7 +132,7 @@ function parse([first, ...rest]: readonly string[]): Asked {
 }
 
 function create(rest: readonly string[]): Asked {
-  const { given, words } = parseFlags('token create', TOKEN_FLAGS.create, rest);
+  const { given, words } = parseFlags('token create', TOKEN_ACTIONS.create.flags, rest);
   const [name, ...others] = words;
   if (name === undefined) throw new SettingsError('token create needs a name.');
   refuseWords('token create', others);

@@ -1,10 +1,11 @@
+import { readdir } from 'node:fs/promises';
 import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/worktree/discard.ts';
 import { withRecord, type WorktreeHost } from '../../workspace/worktree/worktree-records.ts';
 import { isDone, listWorktrees, type Unreadable, type WorktreeState } from '../../workspace/worktree/worktree-state.ts';
 import { counted } from '../../text/columns.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
-import { WORKTREES_FLAGS } from '../commands.ts';
+import { WORKTREES_ACTIONS } from '../commands.ts';
 import { parseFlags, refuseWords, requireAction } from '../parse-flags.ts';
 import { askYesNo, type Terminal } from '../terminal/terminal.ts';
 
@@ -26,10 +27,22 @@ export async function runWorktrees(rest: readonly string[], context: WorktreesCo
     terminal.writeError('git was not found on the PATH; worktrees require it.\n');
     return 1;
   }
+  await checkReadable(host.worktreesDir);
   const listed = await listWorktrees(host);
   if (asked.action === 'prune') return prune(listed, { ...context, host }, asked.yes);
-  terminal.write(asked.json ? `${JSON.stringify(listed, null, 2)}\n` : formatList(listed, host));
+  terminal.write(asked.json ? `${JSON.stringify(listed.map(asJson), null, 2)}\n` : formatList(listed, host));
   return 0;
+}
+
+/** A directory that cannot be read must not pass for an empty one. */
+async function checkReadable(directory: string): Promise<void> {
+  await readdir(directory).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  });
+}
+
+function asJson(one: WorktreeState | Unreadable): object {
+  return 'problem' in one ? one : { ...one, lastUsed: new Date(one.lastUsed).toISOString() };
 }
 
 function formatList(listed: readonly (WorktreeState | Unreadable)[], host: WorktreeHost): string {
@@ -108,11 +121,11 @@ function parse([first = 'list', ...others]: readonly string[]): Asked {
   const action = first.startsWith('-') ? 'list' : requireAction('worktrees', first, ['list', 'prune']);
   const command = `worktrees ${action}`;
   if (action === 'prune') {
-    const { given, words } = parseFlags(command, WORKTREES_FLAGS.prune, rest);
+    const { given, words } = parseFlags(command, WORKTREES_ACTIONS.prune.flags, rest);
     refuseWords(command, words);
     return { action, yes: given.yes === true };
   }
-  const { given, words } = parseFlags(command, WORKTREES_FLAGS.list, rest);
+  const { given, words } = parseFlags(command, WORKTREES_ACTIONS.list.flags, rest);
   refuseWords(command, words);
   return { action, json: given.json === true };
 }

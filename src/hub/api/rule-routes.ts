@@ -1,4 +1,3 @@
-import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Role } from '../../schema/enums.ts';
 import { RequestRecord } from '../../schema/events.ts';
@@ -22,7 +21,7 @@ import {
 import type { RuleFields, StandingRule } from '../../schema/standing-rules.ts';
 import type { Principal } from '../../engine/rules/access.ts';
 import type { RouteResponse } from '../http/route.ts';
-import { inactivity, mayDecideOn, RuleManager, withMatch, PACKS } from '../rules/manage-rules.ts';
+import { inactivity, mayDecideOn, notesOn, RuleManager, withMatch, PACKS } from '../rules/manage-rules.ts';
 import { REPLAY_DAYS, replayRules } from '../rules/replay.ts';
 import { defineRoute, type ApiContext, type ApiRoute } from './define-route.ts';
 import { READERS, visibleRequest } from './rights.ts';
@@ -149,7 +148,7 @@ export function ruleRoutes(viewOf: (principal: Principal) => ViewContext): ApiRo
           requests: await Promise.all(
             requests.map(async ({ by, at, ...request }) => ({ ...request, by: await view.nameOf(by), at: iso(at) })),
           ),
-          warnings: [...new Set(given.flatMap((fields) => ruleWarnings(fields)))],
+          warnings: [...new Set(given.flatMap((fields) => notesOn(fields)))],
         };
         return { status: 200, json };
       },
@@ -215,7 +214,7 @@ async function announce(
 
 async function ruleView(rule: StandingRule, view: ViewContext, context: ApiContext): Promise<ApiRule> {
   const { expiresAt, createdAt, lastUsedAt, ...shown } = rule;
-  const warnings = ruleWarnings(rule);
+  const warnings = notesOn(rule);
   const inactive = await inactivity(rule, context.store, context.now());
   return {
     ...shown,

@@ -3,10 +3,12 @@ import path from 'node:path';
 import { realPath } from '../../engine/rules/directories.ts';
 import { isInRepository } from '../../engine/rules/standing/place.ts';
 import { ruleProblem } from '../../engine/rules/standing/rules-file.ts';
+import { ruleWarnings } from '../../engine/rules/standing/suggest.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { Role } from '../../schema/enums.ts';
 import { type RuleContent, type RuleFields, type StandingRule, ruleFile } from '../../schema/standing-rules.ts';
 import type { Store } from '../../store/contract.ts';
+import { isKnownTool, nearestTool } from '../../views/tool-names.ts';
 import { LOCAL } from '../../engine/rules/access.ts';
 import gitLocal from '../../engine/rules/standing/packs/git-local.json' with { type: 'json' };
 import reading from '../../engine/rules/standing/packs/reading.json' with { type: 'json' };
@@ -26,6 +28,18 @@ export interface NewRule extends RuleFields {
 export type RulePatch = { readonly [Field in keyof NewRule]?: NewRule[Field] | null | undefined } & {
   readonly enabled?: boolean | undefined;
 };
+
+/** What whoever makes a rule should know, one line each. */
+export function notesOn(rule: RuleFields): string[] {
+  const { tool } = rule;
+  if (tool.startsWith('mcp__') || isKnownTool(tool)) return ruleWarnings(rule);
+  const nearest = nearestTool(tool);
+  const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+  return [
+    `Claude Code has no tool called ${tool}: the rule decides nothing, unless a plugin brings one.${meant}`,
+    ...ruleWarnings(rule),
+  ];
+}
 
 /** The rules of a store, as people change them. Each change is checked here, wherever it comes from. */
 export class RuleManager {
@@ -47,10 +61,12 @@ export class RuleManager {
     const known = await this.#store.rules();
     if (known.length + rules.length > MAX_RULES)
       throw new DomainError('INVALID_ARGUMENT', `There can be ${String(MAX_RULES)} rules.`);
-    const made = rules.map((fields) => {
+    // Made together, they are listed in the order in which they were given.
+    const at = this.#now();
+    const made = rules.map((fields, index) => {
       const rule = this.#checked(fields, author, knownRepository);
       const id = `r_${randomBytes(9).toString('base64url')}`;
-      return { ...rule, id, createdBy: author.id, createdAt: this.#now(), enabled: true };
+      return { ...rule, id, createdBy: author.id, createdAt: at - index, enabled: true };
     });
     await this.#store.write(made.map((rule) => ({ type: 'rule.put', rule })));
     return made.map((rule) => ({ ...rule, uses: 0 }));

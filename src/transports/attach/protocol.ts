@@ -78,6 +78,8 @@ export interface HubStatus {
   readonly startedAt: string;
   readonly sessions: number;
   readonly working: number;
+  /** Older versions count these as working. */
+  readonly waiting?: number;
   readonly connections: number;
   /** What it was started with, for a restart. */
   readonly argv?: readonly string[];

@@ -79,7 +79,7 @@ it.runIf(HAS_TERMINALS)('a key pressed while a session is followed does not answ
   await following.shows('touch unseen');
   await following.shows('a allow');
   following.type('d\r');
-  await following.shows('denied by human');
+  await following.shows('denied by a person');
   following.type('\u0003');
   await following.exited;
   expect(await h.waitUntilRest(sessionId)).toMatchObject({ result: { result: 'Asked.' } });
@@ -143,7 +143,7 @@ it('a script without a terminal reads; it starts and sends with a token', async 
   });
   // What is wrong with the command itself is said first.
   for (const args of [['start'], ['send', sessionId, ' ']])
-    expect(await run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining('needs a text') });
+    expect(await run(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs a (prompt|text)/) });
   expect(await run(['sessions', '--al'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('did you mean --all'),

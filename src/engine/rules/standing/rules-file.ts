@@ -47,7 +47,9 @@ function readPrivately(file: string): RuleFile {
       closeSync(handle);
     }
   } catch (error) {
-    throw error instanceof SettingsError ? error : problem(`cannot be read: ${messageOf(error)}`);
+    if (error instanceof SettingsError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw problem('does not exist');
+    throw problem(`cannot be read: ${messageOf(error)}`);
   }
   const parsed = ruleFile.safeParse(jsonIn(text));
   if (!parsed.success) {
