@@ -40,7 +40,7 @@ const ALL_SETTINGS = 'All settings: claude-code-mcp --help';
 
 export const HUB_ACTIONS = {
   start: {
-    meaning: 'start it in the background',
+    meaning: 'start the hub in the background',
     usage: ['[settings]'],
     about: `Does nothing if it runs already. ${ALL_SETTINGS}`,
     flags: {},
@@ -48,20 +48,20 @@ export const HUB_ACTIONS = {
     example: 'start --listen 127.0.0.1:7433',
   },
   stop: {
-    meaning: 'stop it and end what its sessions do; they can be continued later',
+    meaning: 'stop the hub and end what its sessions do; they can be continued later',
     usage: ['[--keep]'],
     flags: { keep: { meaning: 'their work goes on, and the next hub takes it over' } },
   },
   restart: {
-    meaning: 'restart it, with the flags it was started with unless others are given',
+    meaning: 'restart the hub, with the flags it was started with unless others are given',
     usage: ['[settings]'],
     about: `What its sessions do goes on. ${ALL_SETTINGS}`,
     flags: {},
     settings: HUB_ONLY_KEYS,
   },
-  status: { meaning: 'whether it runs, and where', usage: ['[--json]'], flags: JSON_FLAG },
+  status: { meaning: 'whether the hub runs, and where', usage: ['[--json]'], flags: JSON_FLAG },
   logs: {
-    meaning: 'its log',
+    meaning: 'the log of the hub',
     usage: ['[--follow]'],
     flags: { follow: { short: 'f', meaning: 'show lines as they come' } },
     example: 'logs --follow',
@@ -76,7 +76,7 @@ export const HUB_ACTIONS = {
     },
   },
   install: {
-    meaning: 'run it as a service of this user',
+    meaning: 'run the hub as a service of this user',
     usage: ['[--print] [settings]'],
     about: `Settings given here become part of the service. ${ALL_SETTINGS}`,
     flags: { print: { meaning: 'print the service file' } },
@@ -87,20 +87,20 @@ export const HUB_ACTIONS = {
 
 export const TOKEN_ACTIONS = {
   create: {
-    meaning: 'create one',
+    meaning: 'create a token',
     usage: ['<name> --role <role> [--attended] [--expires <duration>] [--json]'],
     about: 'The token is shown once.',
     flags: {
       role: { value: 'role', meaning: 'viewer, caller, approver or admin' },
-      attended: { meaning: 'a person uses it: its form answers count as theirs' },
+      attended: { meaning: 'a person uses it, so its form answers count as a person’s' },
       expires: { value: 'duration', meaning: '90m, 12h, 30d, 4w or 1y, or never; 90d if omitted' },
       ...JSON_FLAG,
     },
     example: 'create ci --role caller --expires 30d',
   },
-  list: { meaning: 'list them', usage: ['[--json]'], flags: JSON_FLAG },
+  list: { meaning: 'list the tokens', usage: ['[--json]'], flags: JSON_FLAG },
   revoke: {
-    meaning: 'revoke one; it is refused from then on',
+    meaning: 'revoke a token; it is refused from then on',
     usage: ['<id or name> [--json]'],
     flags: JSON_FLAG,
     example: 'revoke ci',
@@ -108,12 +108,12 @@ export const TOKEN_ACTIONS = {
 } satisfies Actions;
 
 export const WORKTREES_ACTIONS = {
-  list: { meaning: 'list them, with what is not merged', usage: ['[--json]'], flags: JSON_FLAG },
+  list: { meaning: 'list the worktrees, with what is not merged', usage: ['[--json]'], flags: JSON_FLAG },
   prune: {
-    meaning: 'remove those that are done',
+    meaning: 'remove the worktrees that are done',
     usage: ['[--yes]'],
     about:
-      'Those whose work is merged or applied, and that have been idle for an hour. What they are is shown, and asked, before anything is removed.',
+      'Done means that the work is merged or applied and that the worktree has been idle for an hour. They are shown first, and nothing is removed without a yes.',
     flags: { yes: { ...YES, meaning: 'remove without asking' } },
   },
 } satisfies Actions;
@@ -141,9 +141,9 @@ const RULE_SCOPE_USAGE = '[--directory <dir> | --everywhere]';
 const PACKS = 'Packs: reading, git-local.';
 
 export const RULES_ACTIONS = {
-  list: { meaning: 'list them', usage: ['[--json]'], flags: { ...JSON_FLAG, ...URL_FLAG } },
+  list: { meaning: 'list the rules', usage: ['[--json]'], flags: { ...JSON_FLAG, ...URL_FLAG } },
   add: {
-    meaning: 'make one, after its replay was shown',
+    meaning: 'make a rule, after its replay was shown',
     usage: [`${RULE_USAGE} ${RULE_SCOPE_USAGE} [--principal <id>] [--note <text>] [--expires <duration>]`],
     flags: {
       ...RULE_SCOPE_FLAGS,
@@ -155,14 +155,14 @@ export const RULES_ACTIONS = {
     example: "add allow 'Bash(npm test)'",
   },
   remove: {
-    meaning: 'remove one',
+    meaning: 'remove a rule',
     usage: ['<id>'],
     about: 'The id may be shortened.',
     flags: URL_FLAG,
     example: 'remove 7d0c44e1',
   },
   replay: {
-    meaning: 'what it would have answered of the requests that people decided',
+    meaning: 'what a rule would have answered of the requests that people decided',
     usage: [`${RULE_USAGE} ${RULE_SCOPE_USAGE} [--json]`, `<file or pack> ${RULE_SCOPE_USAGE} [--json]`],
     about: PACKS,
     flags: { ...RULE_SCOPE_FLAGS, ...JSON_FLAG, ...URL_FLAG },
@@ -175,7 +175,7 @@ export const RULES_ACTIONS = {
     flags: { ...RULE_SCOPE_FLAGS, ...URL_FLAG },
     example: 'import git-local',
   },
-  export: { meaning: 'print them as a file', flags: URL_FLAG, example: 'export > rules.json' },
+  export: { meaning: 'print the rules as a file', flags: URL_FLAG, example: 'export > rules.json' },
 } satisfies Actions;
 
 export const DOCTOR_FLAGS = {
@@ -377,7 +377,7 @@ export async function commandHelp(command: CommandName, action?: string): Promis
       'Actions',
       Object.entries(actions ?? {}).map(([word, { meaning }]) => `  ${word.padEnd(11)}${meaning}`),
     ),
-    ...(actions ? ['', `One action: claude-code-mcp help ${command} <action>`] : []),
+    ...(actions ? ['', `More on one of them: claude-code-mcp help ${command} <action>`] : []),
   ]);
 }
 
