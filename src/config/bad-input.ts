@@ -15,10 +15,11 @@ export function quote(text: string): string {
 export function nearestName(given: string, candidates: Iterable<string>): string | undefined {
   const wanted = lettersOf(given);
   if (wanted.length > MAX_NAME_LENGTH) return undefined;
-  const begun = wanted.length < MIN_PREFIX ? [] : [...candidates].filter((name) => lettersOf(name).startsWith(wanted));
+  const names = [...candidates];
+  const begun = wanted.length < MIN_PREFIX ? [] : names.filter((name) => lettersOf(name).startsWith(wanted));
   if (begun.length === 1) return begun[0];
   let best: { name: string; distance: number } | undefined;
-  for (const name of candidates) {
+  for (const name of names) {
     const letters = lettersOf(name);
     const distance = editDistance(wanted, letters);
     const tolerated = Math.max(1, Math.floor(letters.length / 3));

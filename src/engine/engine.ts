@@ -141,7 +141,8 @@ export class Engine {
   get counts(): { readonly sessions: number; readonly working: number; readonly waiting: number } {
     const { all } = this.#registry;
     const waiting = all.filter(({ requests }) => requests.length > 0).length;
-    return { sessions: all.length, working: all.filter(({ atRest }) => !atRest).length - waiting, waiting };
+    const working = all.filter(({ atRest, requests }) => !atRest && requests.length === 0).length;
+    return { sessions: all.length, working, waiting };
   }
 
   /** The operator's rules, for connections without their own. */

@@ -4,9 +4,13 @@ import { ineffectiveSettings, loadSettings, unknownVariables } from '../../src/c
 import { thisHost } from '../../src/config/host.ts';
 import { bundledClaudeCode } from '../../src/driver/claude-code-program.ts';
 
-it('finds a misspelt setting', () => {
-  expect(unknownVariables({ CLAUDE_CODE_MCP_ALLOWED_DIR: '/w' })).toEqual([
-    { name: 'CLAUDE_CODE_MCP_ALLOWED_DIR', nearest: 'CLAUDE_CODE_MCP_ALLOWED_DIRS' },
+it.each([
+  ['ALLOWED_DIR', 'ALLOWED_DIRS'],
+  ['APROVALS', 'APPROVALS'],
+  ['MAX_BUGDET_USD', 'MAX_BUDGET_USD'],
+])('finds the misspelt setting %s', (name, nearest) => {
+  expect(unknownVariables({ [`CLAUDE_CODE_MCP_${name}`]: '1' })).toEqual([
+    { name: `CLAUDE_CODE_MCP_${name}`, nearest: `CLAUDE_CODE_MCP_${nearest}` },
   ]);
 });
 

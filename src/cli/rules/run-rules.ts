@@ -262,7 +262,7 @@ async function make(fields: readonly NewRule[], what: string, context: OpenConte
   const { open, terminal } = context;
   const rules = await open();
   for (const rule of fields) terminal.write(`${ruleText(rule)}\n`);
-  for (const warning of new Set(fields.flatMap((rule) => notesOn(rule)))) terminal.write(`Note: ${warning}\n`);
+  for (const warning of new Set(fields.flatMap((rule) => notesOn(rule)))) terminal.write(printable`Note: ${warning}\n`);
   terminal.write(replayText(await rules.replay(fields)));
   const question = fields.length === 1 ? 'Make this rule?' : `Make these ${fields.length} rules?`;
   // Without a terminal it is a script with a token.
