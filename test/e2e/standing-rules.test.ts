@@ -206,7 +206,7 @@ test.each([
     (h: Harness) => writeFileSync(join(h.home, 'rules.json'), '{"rules":[]}', { mode: 0o644 }),
     'chmod 600',
   ],
-  ['missing', () => undefined, 'cannot be read'],
+  ['missing', () => undefined, 'does not exist'],
   ['not JSON', (h: Harness) => writeFileSync(join(h.home, 'rules.json'), 'x', { mode: 0o600 }), 'not a file of rules'],
   ['of rules on plans', (h: Harness) => writeRules(h, { decision: 'deny', tool: 'ExitPlanMode' }), 'put to a person'],
   [

@@ -62,7 +62,7 @@ describe('the server’s environment', () => {
         'TMPDIR',
         'XDG_STATE_HOME',
         'CLAUDE_CONFIG_DIR',
-        'CLAUDE_CODE_MCP_TEST',
+        'CCM_TEST',
         'CLAUDE_CODE_MCP_START_TIMEOUT_MS',
         'GIVEN',
       ]

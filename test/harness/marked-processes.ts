@@ -10,7 +10,7 @@ export interface MarkedProcess {
   readonly command: string;
 }
 
-export const TEST_MARKER = 'CLAUDE_CODE_MCP_TEST';
+export const TEST_MARKER = 'CCM_TEST';
 
 const POLL_INTERVAL_MS = 25;
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { deferred } from '../../src/engine/clock.ts';
 import type { EventBody } from '../../src/schema/events.ts';
 import type { Session } from '../../src/engine/session/session.ts';
 import { checkView } from '../../src/views/check-view.ts';
@@ -61,6 +62,31 @@ test('a session that was running when the hub was killed comes to rest with the 
   const agent = await hub.agent();
   expect(agent.launch.history).toMatchObject({ kind: 'resume' });
   expect(agent.prompts).toEqual(['go on']);
+});
+
+test('a hub that stops while Claude Code is being started leaves no process, and the turn says that it has to be tried again', async () => {
+  const session = await start();
+  (await hub.agent()).answer('done');
+  const [launching, launched] = [deferred<void>(), deferred<void>()];
+  await restart({
+    beforeLaunch: () => {
+      launching.resolve();
+      return launched.promise;
+    },
+  });
+  await recalled(session);
+  const reply = hub.engine.reply({ sessionId: session.id, prompt: 'go on', disk: { kind: 'open', options: {} } });
+  const refused = expect(reply).rejects.toThrow(/The hub stopped before Claude Code had started.* Try again/);
+  await launching.promise;
+  const closed = hub.engine.close();
+  launched.resolve();
+  await closed;
+  await refused;
+  expect(hub.agents.map(({ alive }) => alive)).toEqual([false]);
+  await restart();
+  const { state, conversation } = await recalled(session);
+  expect(state).toBe('error');
+  expect(conversation.result?.text).toMatch(/reply to continue|Try again/);
 });
 
 describe('a prompt that Claude Code accepted but did not record before it was killed', () => {

@@ -117,6 +117,8 @@ export interface TestHubOptions {
   readonly workspaces?: EngineServices['workspaces'];
   /** The session whose process an earlier hub has left, if one has. */
   readonly keeps?: string;
+  /** Awaited before an agent is there. */
+  readonly beforeLaunch?: () => Promise<void>;
   /** Whether a message is in its session's transcript; for an empty id, whether anything is. */
   readonly isWritten?: (messageId: string) => boolean;
 }
@@ -142,6 +144,7 @@ export async function openTestHub(
     lease,
     workspaces,
     keeps,
+    beforeLaunch = () => Promise.resolve(),
     isWritten = () => true,
   }: TestHubOptions = {},
 ): Promise<TestHub> {
@@ -175,6 +178,7 @@ export async function openTestHub(
   const audit: AuditRecord[] = [];
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
   const launch = async (launched: AgentLaunch, listener: AgentListener): Promise<AgentProcess> => {
+    await beforeLaunch();
     const agent = new FakeAgent(launched, listener);
     agents.push(agent);
     return agent as unknown as AgentProcess;

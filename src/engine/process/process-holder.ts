@@ -162,9 +162,9 @@ export class ProcessHolder {
     }
   }
 
-  /** Makes a start in progress fail with this error as soon as possible. */
+  /** Makes a start in progress fail with this error as soon as possible; of several the first counts. */
   abortStart(error: DomainError): void {
-    if (this.#holding.kind !== 'starting') return;
+    if (this.#holding.kind !== 'starting' || this.#holding.start.aborted) return;
     this.#holding.start.aborted = error;
     this.#holding.start.reported.reject(error);
   }

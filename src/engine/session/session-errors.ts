@@ -56,6 +56,14 @@ export function runsElsewhere(sessionId: string): DomainError {
   );
 }
 
+/** The server ended while it was starting Claude Code. */
+export function stoppedBeforeStart(sessionId: string): DomainError {
+  return new DomainError(
+    'UNAVAILABLE',
+    `The hub stopped before Claude Code had started for session ${sessionId}. Try again.`,
+  );
+}
+
 export function cannotSwitch(session: Session, mode: PermissionMode): DomainError {
   return new DomainError(
     'SESSION_BUSY',

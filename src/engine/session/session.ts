@@ -24,7 +24,7 @@ import { redeliver, withdraw } from './delivery.ts';
 import { Mobility } from './mobility.ts';
 import { type RewindOrder, type RewindOutcome, SessionRewinds } from './session-rewinds.ts';
 import { checkFresh, decisionOn, respond, stillHolds } from './session-answers.ts';
-import { busy, cannotSwitch, outOfContact, runsElsewhere } from './session-errors.ts';
+import { busy, cannotSwitch, outOfContact, runsElsewhere, stoppedBeforeStart } from './session-errors.ts';
 import { SessionObserver } from './session-observer.ts';
 import { readingOf, sessionRecord } from './session-record.ts';
 import type { SessionSeed, SessionServices, SessionSwitch } from './session-types.ts';
@@ -407,6 +407,7 @@ export class Session implements AskingSession {
   /** Ends the process and leaves everything else for the next server process to pick up. */
   async suspend(): Promise<void> {
     this.conversation.requests.detachAll();
+    this.process.abortStart(stoppedBeforeStart(this.id));
     await this.dispose();
   }
 
