@@ -192,8 +192,8 @@ async function driveAgent(
 const LIMITS = [
   '- A client that claims to support forms but declines them on its own, as Copilot CLI does with `-p`, refuses on behalf of a user',
   '  who was never asked; the server cannot tell the difference. Set `CLAUDE_CODE_MCP_APPROVALS=caller` for it.',
-  '- A client that cancels them, as Claude Code does with `-p`, leaves the request to the tool call. Under `human` that is a denial.',
-  '- A client without forms cannot be used under `CLAUDE_CODE_MCP_APPROVALS=human`: everything is denied, with the reason.',
+  '- A client that cancels them, as Claude Code does with `-p`, leaves the request to the tool call. Under `human`, without a hub, that is a denial.',
+  '- A client without forms cannot be used under `CLAUDE_CODE_MCP_APPROVALS=human` without a hub: everything is denied, with the reason. In a hub, requests wait in its inbox.',
   '- Codex was driven through its app server, without its own model; the terminal interfaces of these clients were not tested.',
   '- Not tested at all: Claude Desktop, Cursor, VS Code and Gemini CLI. For these there is only the configuration.',
 ];

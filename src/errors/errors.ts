@@ -41,7 +41,8 @@ export const ERRORS = {
     remedy: 'Start a new session.',
   },
   UNAVAILABLE: {
-    meaning: 'A store, hub or machine that the call needs is unavailable. Nothing was done.',
+    meaning:
+      'A store, hub or machine that the call needs is unavailable. Unless the message says that the outcome is unknown, nothing was done.',
     remedy: 'The message names it. Call again when it is back.',
   },
   INTERNAL: {
