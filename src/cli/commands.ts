@@ -159,7 +159,7 @@ export const RULES_ACTIONS = {
     usage: ['<id>'],
     about: 'The id may be shortened.',
     flags: URL_FLAG,
-    example: 'remove 7d0c44e1',
+    example: 'remove r_7d0c44',
   },
   replay: {
     meaning: 'what a rule would have answered of the requests that people decided',

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { nearestName, quote, SettingsError } from '../config/bad-input.ts';
 import { flagOf, SETTING_KEYS } from '../config/settings-table.ts';
 
@@ -77,6 +78,16 @@ export function requireWord<Word extends string>(what: string, word: string, kno
   throw new SettingsError(
     `${what} ${quote(word)}; ${nearest === undefined ? `it takes ${listed(known, 'or')}.` : `did you mean ${nearest}?`}`,
   );
+}
+
+/** For a flag that takes a directory of this machine. */
+export function existingDirectory(flag: string, directory: string): string {
+  try {
+    if (statSync(directory).isDirectory()) return directory;
+  } catch {
+    // It does not exist, its name is too long, or one of its parents is a file.
+  }
+  throw new SettingsError(`${flag}: ${quote(directory)} is not a directory.`);
 }
 
 /** `a, b or c` */

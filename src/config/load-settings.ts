@@ -174,17 +174,20 @@ export function ineffectiveSettings(env: NodeJS.ProcessEnv, settings: Settings):
     isSet
       ? [
           {
-            what: `${variableOf(key)} has no effect without ${variableOf(needed)}`,
-            remedy: `Set ${variableOf(needed)} too, or leave out ${variableOf(key)}.`,
+            what: `${variableOf(key)} (${flagOf(key)}) has no effect without ${variableOf(needed)}`,
+            remedy: `Set ${variableOf(needed)} too.`,
           },
         ]
       : [];
   return [
-    ...unknownVariables(env).map(({ name, nearest }) => ({
-      what: `${name} is not a setting and has no effect`,
-      remedy:
-        nearest === undefined ? 'Remove it; claude-code-mcp --help lists all settings.' : `Did you mean ${nearest}?`,
-    })),
+    ...unknownVariables(env).map(({ name, nearest }) =>
+      nearest === undefined
+        ? {
+            what: `${name} is not a setting of this server`,
+            remedy: 'Remove it, unless it is meant for Claude Code; claude-code-mcp --help lists all settings.',
+          }
+        : { what: `${name} is not a setting and has no effect`, remedy: `Did you mean ${nearest}?` },
+    ),
     ...needs(settings.allowDiskResume && settings.resumeSecret === undefined, 'allowDiskResume', 'resumeSecret'),
     ...needs(settings.sandboxNetwork.length > 0 && !settings.sandbox, 'sandboxNetwork', 'sandbox'),
   ];

@@ -325,8 +325,11 @@ describe('existing files', () => {
     expect(await readFile(file, 'utf8')).toBe(text);
   });
 
-  test('a Codex file in all the notations of TOML is changed, and restored exactly', async () => {
-    const text = `"quoted key" = 'literal # text'
+  test.each(['\n', '\r\n'])(
+    'a Codex file in all the notations of TOML is changed, and restored exactly (%j)',
+    async (eol) => {
+      const text = `\ufeff# it's mine
+"quoted key" = 'literal # text'
 at = 1979-05-27T07:32:00Z
 n = -1_000.5e3 # it's a number
 big = +inf
@@ -341,13 +344,16 @@ list = [
 raw = '''
 [not a table
 '''
-`;
-    const file = await writeOriginal('codex', text);
-    expect((await run('install', ['codex', '--yes'])).code).toBe(0);
-    expect(await readFile(file, 'utf8')).toBe(`${text}\n${CODEX_TABLE}`);
-    await run('uninstall', ['codex', '--yes']);
-    expect(await readFile(file, 'utf8')).toBe(text);
-  });
+said = """He said "yes""""
+kept = """a \\""" b"""
+`.replaceAll('\n', eol);
+      const file = await writeOriginal('codex', text);
+      expect((await run('install', ['codex', '--yes'])).code).toBe(0);
+      expect(await readFile(file, 'utf8')).toBe(`${text}\n${CODEX_TABLE}`.replaceAll(/\r?\n/g, eol));
+      await run('uninstall', ['codex', '--yes']);
+      expect(await readFile(file, 'utf8')).toBe(text);
+    },
+  );
 
   test('a relative path is made absolute, since the client may start the server anywhere', async () => {
     const file = await writeOriginal('cursor');

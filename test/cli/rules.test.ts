@@ -176,7 +176,7 @@ test.each([
   [['frobnicate'], 'rules has no action'],
   [['lits'], 'did you mean list'],
   [['add', 'allow'], 'a decision and a tool'],
-  [['add', 'maybe', 'Bash(npm test)'], 'A rule decides allow, deny or ask, not "maybe"; it takes deny, ask or allow'],
+  [['add', 'maybe', 'Bash(npm test)'], 'A rule cannot decide "maybe"; it takes deny, ask or allow'],
   [['add', 'allow', 'Bash(npm test)', '--expires', 'soon'], '--expires takes'],
   [['add', 'allow', 'Bash(npm test)', '--exires', '30d'], 'did you mean --expires'],
   [['add', 'allow', 'Bash(npm test)', '--json'], 'has no flag'],

@@ -45,9 +45,15 @@ it('ignores the variables with the prefix that the bundled Claude Code has', asy
 });
 
 it.each([
-  [{ CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1' }, 'CLAUDE_CODE_MCP_ALLOW_DISK_RESUME has no effect without'],
-  [{ CLAUDE_CODE_MCP_SANDBOX_NETWORK: 'a.example' }, 'CLAUDE_CODE_MCP_SANDBOX_NETWORK has no effect without'],
-  [{ CLAUDE_CODE_MCP_FOO: '1' }, 'CLAUDE_CODE_MCP_FOO is not a setting and has no effect'],
+  [
+    { CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1' },
+    'CLAUDE_CODE_MCP_ALLOW_DISK_RESUME (--allow-disk-resume) has no effect without',
+  ],
+  [
+    { CLAUDE_CODE_MCP_SANDBOX_NETWORK: 'a.example' },
+    'CLAUDE_CODE_MCP_SANDBOX_NETWORK (--sandbox-network) has no effect without',
+  ],
+  [{ CLAUDE_CODE_MCP_FOO: '1' }, 'CLAUDE_CODE_MCP_FOO is not a setting of this server'],
   [{ CLAUDE_CODE_MCP_ALLOW_DISK_RESUME: '1', CLAUDE_CODE_MCP_RESUME_SECRET: 'x'.repeat(40) }, undefined],
   [{}, undefined],
 ])('%j: %s', (env, what) => {

@@ -1,13 +1,12 @@
-import { statSync } from 'node:fs';
 import path from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Settings } from '../../config/load-settings.ts';
-import { quote, SettingsError } from '../../config/bad-input.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { DomainError } from '../../errors/errors.ts';
 import type { StartBody, TurnAnswer } from '../../schema/api.ts';
 import { printable, printableLines } from '../../text/invisible.ts';
 import { CLIENT_COMMAND_FLAGS, START_MODES } from '../commands.ts';
-import { parseFlags, requireWord } from '../parse-flags.ts';
+import { existingDirectory, parseFlags, requireWord } from '../parse-flags.ts';
 import type { HubClientContext } from '../serve/find-hub.ts';
 import { Screen, type Terminal } from '../terminal/terminal.ts';
 import { type ClientContext, NEEDS_PERSON } from './client.ts';
@@ -91,12 +90,7 @@ function modeOf(given: string | undefined): StartBody['permissionMode'] {
 
 /** Of this machine, unless the hub is another one's. */
 function directoryOf(given: string | undefined, { cwd }: ClientContext): string {
-  if (cwd !== undefined) {
-    const directory = path.resolve(cwd, given ?? '.');
-    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
-      throw new SettingsError(`--cwd: ${quote(directory)} is not a directory.`);
-    return directory;
-  }
+  if (cwd !== undefined) return existingDirectory('--cwd', path.resolve(cwd, given ?? '.'));
   if (given === undefined) throw new SettingsError('start needs --cwd with --url: a directory of that machine.');
   return given;
 }

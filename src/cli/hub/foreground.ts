@@ -41,6 +41,8 @@ export async function runInForeground({
       for (const signal of SIGNALS) process.on(signal, () => resolve());
       // Only for a parent that opened a channel to it, such as a demo: without one this never happens.
       process.on('disconnect', () => resolve());
+      // It may have gone while the hub was starting.
+      if (process.send && !process.connected) resolve();
       void hub.stopRequested.then((how) => {
         if (how === 'restart') exitCode = START_AGAIN;
         if (how !== 'stop') processes = 'keep';

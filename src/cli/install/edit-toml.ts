@@ -57,7 +57,7 @@ function refuseOtherForms(text: string, path: readonly string[]): void {
   const inParent = tablesOf(text).find((table) => isSame(table.path, [root]));
   const parent = inParent ? text.slice(inParent.start, inParent.end) : '';
   if (
-    new RegExp(`^[ \\t]*${quoted(root)}\\s*[.=]`, 'm').test(atRoot) ||
+    new RegExp(`^[ \\t\\uFEFF]*${quoted(root)}\\s*[.=]`, 'm').test(atRoot) ||
     new RegExp(`^[ \\t]*${quoted(name)}\\s*[.=]`, 'm').test(parent)
   ) {
     throw new TomlTextError(`${root} is written as an inline table or with dotted keys`);
@@ -66,19 +66,20 @@ function refuseOtherForms(text: string, path: readonly string[]): void {
 
 const KEY = /(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')/;
 const KEYS = new RegExp(`${KEY.source}(?:[ \\t]*\\.[ \\t]*${KEY.source})*`);
-const HEADER = new RegExp(`^[ \\t]*\\[\\[?[ \\t]*(${KEYS.source})[ \\t]*\\]\\]?[ \\t]*(?:#[^\\n]*)?\\r?$`);
+const HEADER = new RegExp(`^[ \\t\\uFEFF]*\\[\\[?[ \\t]*(${KEYS.source})[ \\t]*\\]\\]?[ \\t]*(?:#[^\\n]*)?\\r?$`);
 const ASSIGNMENT = new RegExp(
-  `^[ \\t]*${KEYS.source}[ \\t]*=[ \\t]*(?:["'[{]|true\\b|false\\b|[+-]?(?:inf\\b|nan\\b|\\d))`,
+  `^[ \\t\\uFEFF]*${KEYS.source}[ \\t]*=[ \\t]*(?:["'[{]|true\\b|false\\b|[+-]?(?:inf\\b|nan\\b|\\d))`,
 );
 const NESTING: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 };
-const TOKEN = /"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]/g;
+const TOKEN =
+  /"""(?:\\[\s\S]|[^\\])*?"{3,5}(?!")|'''[\s\S]*?'{3,5}(?!')|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]/g;
 
 function tablesOf(text: string): Table[] {
   const tables: { path: readonly string[]; start: number; end: number }[] = [];
   for (const { line, start, end } of statementsOf(text)) {
     const header = HEADER.exec(line)?.[1];
     if (header !== undefined) tables.push({ path: keysOf(header), start, end });
-    else if (!/^\s*(#.*)?$/.test(line)) {
+    else if (!/^\s*(#[^\n]*)?$/.test(line)) {
       if (!isAssignment(line))
         throw new TomlTextError(`line ${String(text.slice(0, start).split('\n').length)} is not valid TOML`);
       const current = tables.at(-1);

@@ -1,11 +1,10 @@
-import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openAudit } from '../../audit/audit-log.ts';
 import { TOKEN_VARIABLE } from '../../config/child-environment.ts';
 import { readHubRecord } from '../../config/hub-record.ts';
 import { refusedBelowSession, runsBelowSession, type Settings } from '../../config/load-settings.ts';
-import { quote, SettingsError } from '../../config/bad-input.ts';
+import { SettingsError } from '../../config/bad-input.ts';
 import { scopeOf } from '../../engine/rules/standing/place.ts';
 import { DomainError, messageOf } from '../../errors/errors.ts';
 import { parseDuration } from '../../hub/auth/tokens.ts';
@@ -30,11 +29,13 @@ import { theOneWith } from '../client/client.ts';
 import { ApiFailure, type HubApi, openHub } from '../client/hub-api.ts';
 import { RULES_ACTIONS } from '../commands.ts';
 import { storeInUse } from '../hub/running-hub.ts';
-import { parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
+import { existingDirectory, parseFlags, refuseWords, requireAction, requireWord } from '../parse-flags.ts';
 import type { HubClientContext } from '../serve/find-hub.ts';
 import { askYesNo, openTerminal, type Terminal } from '../terminal/terminal.ts';
 
 const DAY_MS = 86_400_000;
+/** So that an empty or common beginning removes nothing. */
+const SHORTEST_ID = 'r_'.length + 4;
 const SHOWN_REQUESTS = 10;
 
 export interface RulesCommandContext {
@@ -212,7 +213,7 @@ const remove: Action = async (words, _flags, { open, terminal }) => {
   const [id, ...others] = words;
   if (id === undefined || others.length > 0) throw new SettingsError('rules remove takes the id of a rule.');
   const rules = await open();
-  const meant = (await rules.list()).filter((rule) => rule.id.startsWith(id));
+  const meant = id.length < SHORTEST_ID ? [] : (await rules.list()).filter((rule) => rule.id.startsWith(id));
   const { id: whole } = meant.length > 0 ? theOneWith(id, meant, (rule) => rule.id) : { id };
   terminal.write(`Removed: ${ruleText(await rules.remove(whole))}\n`);
   return 0;
@@ -274,8 +275,8 @@ async function make(fields: readonly NewRule[], what: string, context: OpenConte
 function replayText({ considered, matched, allowed, denied, requests }: ShownReplay): string {
   const lines = [
     considered === 0
-      ? `People decided no requests in the last ${REPLAY_DAYS} days, so there is nothing to compare with.`
-      : `Of the ${counted(considered, 'request')} that people decided in the last ${REPLAY_DAYS} days, this matches ${matched}: ${allowed} allowed, ${denied} denied.`,
+      ? `There were no requests in the last ${REPLAY_DAYS} days to compare with.`
+      : `This matches ${matched} of ${counted(considered, 'request')} in the last ${REPLAY_DAYS} days; people allowed ${allowed} and denied ${denied} of those.`,
     ...requests
       .slice(0, SHOWN_REQUESTS)
       .map(
@@ -293,7 +294,7 @@ function given(words: readonly string[], flags: GivenFlags, context: Pick<RulesC
     throw new SettingsError("A rule is a decision and a tool: allow 'Bash(npm test)'.");
   const { principal, note } = flags;
   const parsed = ruleFields.safeParse({
-    decision: requireWord('A rule decides allow, deny or ask, not', decision, RULE_DECISIONS),
+    decision: requireWord('A rule cannot decide', decision, RULE_DECISIONS),
     ...splitRule(text),
     ...scopeGiven(flags, context),
     ...(principal !== undefined && { principal }),
@@ -356,12 +357,7 @@ function scopeGiven(
   if (everywhere) return {};
   if (directory === undefined) return { directory: scopeOf(cwd).repository };
   // That of another machine is for its hub to know.
-  return { directory: url === undefined ? existingDirectory(path.resolve(cwd, directory)) : directory };
-}
-
-function existingDirectory(directory: string): string {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return directory;
-  throw new SettingsError(`--directory: ${quote(directory)} is not a directory.`);
+  return { directory: url === undefined ? existingDirectory('--directory', path.resolve(cwd, directory)) : directory };
 }
 
 function expiry({ expires }: GivenFlags, { now }: Pick<RulesCommandContext, 'now'>): number | undefined {

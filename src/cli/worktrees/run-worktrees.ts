@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises';
+import path from 'node:path';
 import { messageOf } from '../../errors/errors.ts';
 import { discardWork } from '../../workspace/worktree/discard.ts';
 import { withRecord, type WorktreeHost } from '../../workspace/worktree/worktree-records.ts';
@@ -27,7 +28,7 @@ export async function runWorktrees(rest: readonly string[], context: WorktreesCo
     terminal.writeError('git was not found on the PATH; worktrees require it.\n');
     return 1;
   }
-  await checkReadable(host.worktreesDir);
+  await checkReadable(path.join(host.worktreesDir, '.records'));
   const listed = await listWorktrees(host);
   if (asked.action === 'prune') return prune(listed, { ...context, host }, asked.yes);
   terminal.write(asked.json ? `${JSON.stringify(listed.map(asJson), null, 2)}\n` : formatList(listed, host));

@@ -148,10 +148,12 @@ export class ProcessHolder {
       complaint: undefined,
       aborted: undefined,
     };
+    start.reported.promise.catch(() => undefined);
     this.#holding = { kind: 'starting', start };
     try {
       const process = await attach(this.#agentListener(start, 'adopted'));
       start.process = process;
+      if (start.aborted) throw start.aborted;
       this.#reported(start);
       return process;
     } catch (error) {

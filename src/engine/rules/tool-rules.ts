@@ -79,45 +79,34 @@ export function commandsIn(line: string): string[] {
   const joined = line.replace(/\\\r?\n/g, '');
   // `2>&1` ends no command, and a word ends where a redirection begins.
   const spaced = joined.replace(/(\d*)(?:&>>?|[<>]+[&|]?)/g, ' $1> ');
-  const parts = new Set([joined, ...joined.split(SEPARATORS), ...spaced.split(SEPARATORS)]);
+  const parts = new Set([
+    joined,
+    ...joined.split(SEPARATORS),
+    ...spaced.split(SEPARATORS),
+    ...(joined.match(UNQUOTED_PARTS) ?? []),
+  ]);
   const commands = [...parts].flatMap((part) => {
     const bare = part.replace(/["'\\]/g, '');
     return [...commandsFrom(part, false), ...commandsFrom(bare, bare !== part)];
   });
   // A program may be named by its path.
   const named = commands.flatMap((command) => [command, command.replace(/^\S*\//, '')]);
-  return [...new Set(named.flatMap((command) => [command, withoutGitOptions(command)]))];
+  return [...new Set(named.flatMap((command) => [command, ...gitForms(command)]))];
 }
 
-/** Options between `git` and its command that take the next word. */
-const VALUED_GIT_OPTIONS: ReadonlySet<string> = new Set(
-  '-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source'.split(' '),
-);
-
-/** `git -C docs -c a=b push` is a `git push`. */
-function withoutGitOptions(command: string): string {
-  const [program, ...words] = command.split(' ');
-  if (program !== 'git' || words[0]?.startsWith('-') !== true) return command;
-  let at = 0;
-  for (let option = words[at]; option?.startsWith('-') === true; option = words[at]) {
-    at++;
-    if (VALUED_GIT_OPTIONS.has(option)) at = endOfValue(words, at);
-  }
-  return ['git', ...words.slice(at)].join(' ');
+/**
+ * `git -C dir push` is a `git push`. Which words belong to options is not decided: with options in front, each later word
+ * counts as the command.
+ */
+function gitForms(command: string): string[] {
+  if (!command.startsWith('git -')) return [];
+  const words = command.replace(/["'\\]/g, '').split(' ');
+  const starts = words.flatMap((word, at) => (at === 0 || word.startsWith('-') ? [] : [at]));
+  return starts.slice(0, mostStarts(command)).map((at) => ['git', ...words.slice(at)].join(' '));
 }
 
-/** A quoted value may contain blanks. */
-function endOfValue(words: readonly string[], start: number): number {
-  let quote = '';
-  for (let at = start; at < words.length; at++) {
-    for (const character of words[at] ?? '') {
-      if (quote === character) quote = '';
-      else if (quote === '' && (character === '"' || character === "'")) quote = character;
-    }
-    if (quote === '') return at + 1;
-  }
-  return start + 1;
-}
+/** The parts of a line between separators that are not quoted. */
+const UNQUOTED_PARTS = /(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;&|\n"'\\])+/g;
 
 const SEPARATORS = /[;&|\n()`{}]+|\s-(?:exec|ok)(?:dir)?\s/;
 /** Words before a command that do not change which command it is. */
@@ -135,11 +124,15 @@ const MAX_STARTS = 32;
 const LONG_PART = 4_000;
 const MAX_STARTS_OF_LONG = 4;
 
+function mostStarts(text: string): number {
+  return text.length > LONG_PART ? MAX_STARTS_OF_LONG : MAX_STARTS;
+}
+
 /** A part of a command line, from each word that may be the program of a command. */
 function commandsFrom(part: string, wasQuoted: boolean): string[] {
   const words = part.split(/\s+/).filter((word) => word !== '');
   const text = words.join(' ');
-  const most = text.length > LONG_PART ? MAX_STARTS_OF_LONG : MAX_STARTS;
+  const most = mostStarts(text);
   const commands: string[] = [];
   let mayBeNext = false;
   let isTarget = false;
