@@ -89,6 +89,20 @@ test('a hub that stops while Claude Code is being started leaves no process, and
   expect(conversation.result?.text).toMatch(/reply to continue|Try again/);
 });
 
+test.each([
+  ['is in its transcript', 'counts as delivered', true],
+  ['is not', 'has to be sent again', false],
+])('a prompt that %s when hub and process are killed %s', async (_where, _how, isWritten) => {
+  await restart({ reports: false });
+  const never = hub.engine.start({ prompt: 'fix it', options: {} });
+  never.catch(() => undefined);
+  const { launch } = await hub.agent();
+  await restart({ isWritten: () => isWritten });
+  const { conversation } = (await hub.engine.finder.recall(launch.sessionId))!;
+  expect(conversation.result?.text).toContain('reply to continue');
+  expect(conversation.result?.text.includes('Not delivered, send again: "fix it"')).toBe(!isWritten);
+});
+
 describe('a prompt that Claude Code accepted but did not record before it was killed', () => {
   const reply = (sessionId: string, prompt: string): Promise<unknown> =>
     hub.engine.reply({ sessionId, prompt, disk: { kind: 'open', options: {} } });

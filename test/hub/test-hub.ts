@@ -19,11 +19,13 @@ export class FakeAgent {
   readonly prompts: string[] = [];
   readonly launch: AgentLaunch;
   readonly #listener: AgentListener;
+  readonly #reports: boolean;
   alive = true;
 
-  constructor(launch: AgentLaunch, listener: AgentListener) {
+  constructor(launch: AgentLaunch, listener: AgentListener, reports: boolean) {
     this.launch = launch;
     this.#listener = listener;
+    this.#reports = reports;
   }
 
   async models(): Promise<[]> {
@@ -32,6 +34,7 @@ export class FakeAgent {
 
   send(text: string, id: string): void {
     this.prompts.push(text);
+    if (!this.#reports) return;
     queueMicrotask(() => this.say(STARTED, RUNNING, { kind: 'delivery', messageId: id, state: 'started' }));
   }
 
@@ -117,6 +120,8 @@ export interface TestHubOptions {
   readonly workspaces?: EngineServices['workspaces'];
   /** The session whose process an earlier hub has left, if one has. */
   readonly keeps?: string;
+  /** Whether agents say that they have taken a message up. */
+  readonly reports?: boolean;
   /** Awaited before an agent is there. */
   readonly beforeLaunch?: () => Promise<void>;
   /** Whether a message is in its session's transcript; for an empty id, whether anything is. */
@@ -145,6 +150,7 @@ export async function openTestHub(
     workspaces,
     keeps,
     beforeLaunch = () => Promise.resolve(),
+    reports = true,
     isWritten = () => true,
   }: TestHubOptions = {},
 ): Promise<TestHub> {
@@ -179,7 +185,7 @@ export async function openTestHub(
   const host = { env: {}, cwd: CWD, homedir: CWD, platform: process.platform };
   const launch = async (launched: AgentLaunch, listener: AgentListener): Promise<AgentProcess> => {
     await beforeLaunch();
-    const agent = new FakeAgent(launched, listener);
+    const agent = new FakeAgent(launched, listener, reports);
     agents.push(agent);
     return agent as unknown as AgentProcess;
   };

@@ -54,6 +54,12 @@ export class Outbox {
     for (const id of ids ?? [...this.#messages.keys()]) this.#remove(id);
   }
 
+  /** What the turn began with, as long as nobody has heard that Claude Code has taken it up. */
+  get opening(): string | undefined {
+    const { id = '' } = this.#unanswered[0] ?? {};
+    return this.#messages.get(id)?.stage === 'sent' ? id : undefined;
+  }
+
   /** Waits for the end of what Claude Code is doing. One that carries the hub's own words cannot be missed. */
   isQueued(id: string): boolean {
     const { stage, begins, preamble } = this.#messages.get(id) ?? {};

@@ -137,7 +137,7 @@ export class SessionRecall {
       this.#parts.trail.processRefused(session, refusal);
     }
     await kept.end(run);
-    session.takeUp();
+    await session.takeUp();
   }
 
   /** Why a process is not continued; empty if there is nothing to say about it. */

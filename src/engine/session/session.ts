@@ -353,9 +353,18 @@ export class Session implements AskingSession {
   // ── what the server does ───────────────────────────────────────────────────────────────────────────────────────
 
   /** Call once it is registered: nothing continues what an earlier process had started. */
-  takeUp(): void {
+  async takeUp(): Promise<void> {
+    await this.#noteDelivered();
     this.#turnContinues();
     this.conversation.hubStopped();
+  }
+
+  /** What Claude Code had begun to work on is in its transcript, even if it ended before anybody read its report. */
+  async #noteDelivered(): Promise<void> {
+    const { outbox } = this.conversation;
+    const { opening } = outbox;
+    if (opening !== undefined && (await this.services.isInTranscript(this.id, opening)))
+      outbox.advance(opening, 'started');
   }
 
   /** Like `takeUp`, with the process that an earlier server started: it goes on as if nothing had happened. */
