@@ -283,12 +283,16 @@ class CountedSession {
     }
   }
 
-  /** Whether a message whose outcome nobody could tell has reached the model; it has not if the session comes to rest. */
+  /**
+   * Whether a message whose outcome nobody could tell has reached Claude Code. It has not if the session comes to rest;
+   * one that was cut off says what was not delivered.
+   */
   async #isTaken(prompt: string): Promise<boolean> {
     for (;;) {
-      const { status } = await this.#calls.read('claude_code_check', { action: 'poll', sessionId: this.#id });
+      const { status, result } = await this.#calls.read('claude_code_check', { action: 'poll', sessionId: this.#id });
       if (this.#h.model.requests.some(({ userTexts }) => userTexts.some((said) => said.includes(prompt)))) return true;
-      if (status === 'idle' || status === 'error') return false;
+      if (status === 'idle') return false;
+      if (status === 'error') return !String(result?.result).includes('Not delivered');
       await sleep(100);
     }
   }
