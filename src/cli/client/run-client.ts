@@ -17,7 +17,7 @@ import { findSession, followSession, listSessions, showSession } from './session
 export interface StartOptions {
   readonly cwd: string | undefined;
   readonly model: string | undefined;
-  readonly permissionMode: string | undefined;
+  readonly permissionMode: StartBody['permissionMode'];
   readonly worktree: boolean;
   readonly follow: boolean;
 }
@@ -25,8 +25,7 @@ export interface StartOptions {
 /** `start`: a new session in this directory, or in the one that `--cwd` names. */
 async function startSession(client: ClientContext, words: readonly string[], options: StartOptions): Promise<number> {
   checkMayDrive(client);
-  const { model, worktree, follow } = options;
-  const permissionMode = modeOf(options.permissionMode);
+  const { model, permissionMode, worktree, follow } = options;
   const body = {
     prompt: await promptOf('start', words),
     cwd: directoryOf(options.cwd, client),
@@ -163,11 +162,11 @@ async function carryOut(command: ClientCommand, rest: readonly string[], options
     case 'start': {
       const { given, words } = parseFlags(command, CLIENT_COMMAND_FLAGS.start, rest);
       expectText(command, words.join(' '));
-      modeOf(given['permission-mode']);
+      const permissionMode = modeOf(given['permission-mode']);
       return startSession(clientFor(command, given, options), words, {
         cwd: given.cwd,
         model: given.model,
-        permissionMode: given['permission-mode'],
+        permissionMode,
         worktree: given.worktree === true,
         follow: given.follow === true,
       });

@@ -175,6 +175,20 @@ test('an aborted start stops the starting process, and settles once that has exi
   expect(holder.live).toBe(undefined);
 });
 
+test('an aborted adoption stops the process that it has got hold of', async () => {
+  const { holder } = setUp();
+  const attached = deferred<AgentProcess>();
+  const refused = expect(holder.adopt(() => attached.promise)).rejects.toMatchObject({ code: 'CANCELLED' });
+  holder.abortStart(new DomainError('CANCELLED', 'not wanted'));
+  const process = new FakeProcess({} as AgentListener, 1);
+  process.stopped.resolve();
+  attached.resolve(process as unknown as AgentProcess);
+  await refused;
+  await holder.closed();
+  expect(process.stops).toBe(1);
+  expect(holder.live).toBe(undefined);
+});
+
 test('messages and requests from a closing process are ignored', async () => {
   const { heard, exits, holder, start, launched } = setUp();
   const starting = start();

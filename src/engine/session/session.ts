@@ -363,8 +363,10 @@ export class Session implements AskingSession {
   async #noteDelivered(): Promise<void> {
     const { outbox } = this.conversation;
     const { opening } = outbox;
-    if (opening !== undefined && (await this.services.isInTranscript(this.id, opening)))
-      outbox.advance(opening, 'started');
+    if (opening === undefined) return;
+    // A transcript that cannot be read must not keep the session from being loaded.
+    const isBegun = await this.services.isInTranscript(this.id, opening).catch(() => false);
+    if (isBegun) outbox.advance(opening, 'started');
   }
 
   /** Like `takeUp`, with the process that an earlier server started: it goes on as if nothing had happened. */
